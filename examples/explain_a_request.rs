@@ -4,7 +4,7 @@
 
 use thinkthrough_core::content::{Block, Content, Speaker, Thinking};
 use thinkthrough_core::decision::{Action, Why};
-use thinkthrough_core::outgoing;
+use thinkthrough_core::exchange::build;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::Resolved;
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Content::text(Speaker::Human, "How are you?"),
     ];
     let request = Request { contents, ..Request::default() };
-    let outgoing = outgoing::build(&request, &target, &Resolved::default());
+    let outgoing = build(&request, &target, &Resolved::default());
     let decision = outgoing.decisions.first().ok_or("one thought, one decision")?;
     assert_eq!(decision.action, Action::Drop(Why::Refused), "{}", decision.reason);
     assert!(!outgoing.body.contains("greets"), "R1 refuses its own thoughts");

@@ -5,7 +5,7 @@ use crate::failure::{Failure, say};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thinkthrough_chat::session::Conversation;
-use thinkthrough_chat::{Kept, terminal};
+use thinkthrough_chat::{Kept, Lessons, terminal};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_store::{
     ConversationState, Conversations, KeySource, Limits, Location, Markers, Moment, Pruned, Store,
@@ -95,6 +95,15 @@ pub(crate) async fn prune(store: Store, mut limits: watch::Receiver<Limits>) {
             Err(error) => say(format_args!("{error}")),
         }
     }
+}
+
+/// What refusals taught about models; without a store for the life of the program.
+pub(crate) async fn lessons(store: Option<&Store>) -> Lessons {
+    let Some(store) = store else { return Lessons::default() };
+    Lessons::of(store).await.unwrap_or_else(|error| {
+        say(format_args!("what refusals taught is not known: {error}"));
+        Lessons::default()
+    })
 }
 
 /// A conversation that a question goes on with.

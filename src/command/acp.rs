@@ -12,7 +12,7 @@ use std::sync::Arc;
 use thinkthrough_chat::acp::{EditorReach, EditorServer, Host, Kit, serve};
 use thinkthrough_chat::mcp::{McpServer, Reach};
 use thinkthrough_chat::session::Stored;
-use thinkthrough_chat::{Gate, Pending, Tracer};
+use thinkthrough_chat::{Gate, Lessons, Pending, Tracer};
 use thinkthrough_client::Auth;
 use thinkthrough_core::plane::Tenant;
 use tokio::sync::mpsc;
@@ -48,8 +48,10 @@ impl Acp {
             say(format_args!("{problem}"));
         }
         let tracer = store.as_ref().and_then(|store| audit::tracer(&config, store, "acp"));
+        let lessons = runtime.block_on(stored::lessons(store.as_ref()));
         let store = store.map(|store| store.conversations(&Tenant::local()));
-        let host = Wiring { asking: self.asking.clone(), config, tracer: tracer.clone() };
+        let asking = self.asking.clone();
+        let host = Wiring { asking, config, tracer: tracer.clone(), lessons: lessons.clone() };
         let host = Arc::new(host);
         let (line, lines) = mpsc::unbounded_channel();
         // Ends with standard input, which ends the sessions; until then it waits there.
@@ -68,6 +70,7 @@ impl Acp {
         }
         let served = runtime.block_on(serving);
         runtime.block_on(audit::say_lost(tracer.as_ref()));
+        runtime.block_on(lessons.end());
         served.map_err(|error| Failure::Failed(format!("the session broke off: {error}")))
     }
 }
@@ -77,6 +80,7 @@ struct Wiring {
     asking: Asking,
     config: Config,
     tracer: Option<Tracer>,
+    lessons: Lessons,
 }
 
 impl Wiring {
@@ -100,6 +104,7 @@ impl Wiring {
         let masker = masking::of_requests(&self.config).await?;
         let cover = masking::of_output(&self.config)?;
         let gate = Gate::new(self.config.budget).covering(masker).watching(self.config.runaway);
+        let gate = gate.knowing(self.lessons.clone());
         gate.limit(&chosen.target.provider, chosen.limits);
         let Chosen { name, target, transport, auth, key_from, .. } = chosen;
         let tracer = self.tracer.clone();

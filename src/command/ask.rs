@@ -19,11 +19,11 @@ use std::time::Duration;
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_chat::{
     Attempt, Beside, Control, Cover, Covered, Ending, Gate, History, Keeper, MAX_ROUNDS, Nobody,
-    Outcome, Setup, Tracer, Watch, resumption, run,
+    Outcome, Setup, Watch, resumption, run,
 };
 use thinkthrough_core::content::{Content, Speaker};
 use thinkthrough_core::settings::Resolved;
-use thinkthrough_store::{ConversationId, ConversationState};
+use thinkthrough_store::{ConversationId, ConversationState, Store};
 
 /// Ask a model one question
 ///
@@ -120,6 +120,8 @@ impl Ask {
         let question = Content::text(Speaker::Human, prompt);
         let gate = Gate::new(config.budget).watching(config.runaway);
         let gate = gate.covering(masking::of_requests(&config).await?);
+        let store = self.store(&config, resumed.as_ref()).await;
+        let gate = gate.knowing(stored::lessons(store.as_ref()).await);
         gate.limit(&chosen.target.provider, chosen.limits);
         let mut conversation = earlier(history.as_ref(), resumed.as_ref(), &chosen, &gate);
         conversation.push(question.clone());
@@ -134,7 +136,7 @@ impl Ask {
             traced: None,
             max_rounds: MAX_ROUNDS,
         };
-        let tracer = self.tracer(&config, resumed.as_ref()).await;
+        let tracer = store.as_ref().and_then(|store| audit::tracer(&config, store, "ask"));
         let session = resumed.as_ref().map(|resumed| resumed.kept.id().as_str());
         let traced = tracer.as_ref().and_then(|tracer| match session {
             Some(session) => tracer.question(session),
@@ -148,6 +150,7 @@ impl Ask {
         let asked = self.show(&setup, &mut keeper, &mut conversation, shown, out).await;
         let ended = end(keeper).await;
         audit::say_lost(tracer.as_ref()).await;
+        gate.lessons().end().await;
         if let Some(tools) = &tools {
             tools.close().await;
         }
@@ -173,11 +176,11 @@ impl Ask {
         stored::resumed(config, self.session.as_deref()).await.map(Some)
     }
 
-    /// Where the requests leave traces. A question alone makes no store that nobody asked for, and one that cannot be
-    /// opened keeps nobody from an answer.
-    async fn tracer(&self, config: &Config, resumed: Option<&Resumed>) -> Option<Tracer> {
+    /// Where the requests leave traces, and what refusals taught. A question alone makes no store that nobody asked for, and
+    /// one that cannot be opened keeps nobody from an answer.
+    async fn store(&self, config: &Config, resumed: Option<&Resumed>) -> Option<Store> {
         if let Some(resumed) = resumed {
-            return audit::tracer(config, &resumed.store, "ask");
+            return Some(resumed.store.clone());
         }
         if self.history.is_some() || !config.traces.on || config.store.is_none() {
             return None;
@@ -190,7 +193,7 @@ impl Ask {
             }
         };
         match tokio::time::timeout(FOR_TRACES, open).await {
-            Ok(Ok(store)) => audit::tracer(config, &store?, "ask"),
+            Ok(Ok(store)) => store,
             Ok(Err(failure)) => {
                 say(format_args!("this leaves no trace: {failure}"));
                 None

@@ -67,6 +67,7 @@ impl Chat {
         let layers = self.layers(&config)?;
         let (store, problem) = stored::or_why(&config).await;
         let tracer = store.as_ref().and_then(|store| audit::tracer(&config, store, "chat"));
+        let lessons = stored::lessons(store.as_ref()).await;
         let store = store.map(|store| store.conversations(&Tenant::local()));
         let resumed = self.resumed(store.as_ref(), problem.as_deref()).await?;
         let fresh = Stored::default();
@@ -94,6 +95,7 @@ impl Chat {
             unreachable,
             greeting,
             cover: masking::of_output(&config)?,
+            lessons: lessons.clone(),
         };
         let client = Client {
             start,
@@ -111,6 +113,7 @@ impl Chat {
         };
         let ran = terminal::run(client).await;
         audit::say_lost(tracer.as_ref()).await;
+        lessons.end().await;
         ran.map_err(|error| Failure::Failed(format!("the terminal cannot be used: {error}")))
     }
 

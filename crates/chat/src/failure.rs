@@ -3,7 +3,7 @@
 
 use crate::agent::AskError;
 use thinkthrough_client::{ClientError, Failure as Cause, Retry};
-use thinkthrough_core::turn::Failure;
+use thinkthrough_core::pipeline::Failure;
 
 /// Whose request failed, and how it can be sent again.
 #[derive(Clone, Copy, Debug, Default)]
@@ -141,7 +141,7 @@ mod tests {
     use crate::agent::AskError;
     use std::time::Duration;
     use thinkthrough_client::{ClientError, Failure as Cause, Phase, Retry};
-    use thinkthrough_core::turn::Failure;
+    use thinkthrough_core::pipeline::Failure;
 
     const ASKED: Attempt<'_> =
         Attempt { model: "a/b", key_from: Some("`A_KEY`"), again: Some("`/retry`") };

@@ -1,6 +1,7 @@
 //! What stands before each request: the session's budget of reasoning tokens, and the provider's limits.
 
 use crate::counted;
+use crate::lessons::Lessons;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,8 +12,8 @@ use thinkthrough_core::budget::{
     OnExceed, RateLimiter, RateLimits, RateRefusal, Refusal, SessionBudget, admit,
 };
 use thinkthrough_core::content::Content;
-use thinkthrough_core::mask::{Masker, mask_request};
-use thinkthrough_core::outgoing;
+use thinkthrough_core::exchange::Own;
+use thinkthrough_core::mask::Masker;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::runaway::{Circle, Runaway};
@@ -27,6 +28,7 @@ pub struct Gate {
     runaway: Runaway,
     /// Covers secrets in what goes out, where the user wants that.
     masker: Option<Masker>,
+    lessons: Lessons,
     began: Instant,
     state: Mutex<State>,
 }
@@ -82,6 +84,7 @@ impl Gate {
             rules,
             runaway: Runaway::default(),
             masker: None,
+            lessons: Lessons::default(),
             began: Instant::now(),
             state: Mutex::new(state),
         }
@@ -103,13 +106,20 @@ impl Gate {
         self.runaway
     }
 
-    /// The body of a request as it may go out.
-    pub(crate) fn covered(&self, body: String) -> String {
-        let masked = self.masker.as_ref().and_then(|masker| {
-            let masked = mask_request(masker, body.as_bytes()).ok()??;
-            String::from_utf8(masked).ok()
-        });
-        masked.unwrap_or(body)
+    pub(crate) fn masker(&self) -> Option<&Masker> {
+        self.masker.as_ref()
+    }
+
+    /// The same gate, with what refusals taught about models.
+    #[must_use]
+    pub fn knowing(self, lessons: Lessons) -> Self {
+        Gate { lessons, ..self }
+    }
+
+    /// What refusals taught about models.
+    #[must_use]
+    pub fn lessons(&self) -> &Lessons {
+        &self.lessons
     }
 
     /// From now on this may be asked of a provider within a minute.
@@ -147,10 +157,10 @@ impl Gate {
         &self,
         target: &Target,
         settings: &Resolved,
-        conversation: &[Content],
+        request: &Request,
         notice: &mut (dyn FnMut(Notice) + Send),
     ) -> Result<Admission, BudgetRefusal> {
-        let tokens = self.size(target, settings, conversation);
+        let tokens = self.size(target, settings, request);
         let call = Call { tokens, reasoning: ask(&target.rule, settings, u64::MAX) };
         let provider = &target.provider;
         loop {
@@ -178,7 +188,7 @@ impl Gate {
     }
 
     /// The most tokens that a request and its answer are expected to cost.
-    fn size(&self, target: &Target, settings: &Resolved, conversation: &[Content]) -> u64 {
+    fn size(&self, target: &Target, settings: &Resolved, request: &Request) -> u64 {
         /// Room for an answer, which nobody knows before.
         const ANSWER: u64 = 8_192;
         let counts =
@@ -186,8 +196,8 @@ impl Gate {
         if !self.state().limiters.get(&target.provider).is_some_and(counts) {
             return 0;
         }
-        let request = Request { contents: conversation.to_vec(), ..Request::default() };
-        let body = outgoing::build(&request, target, settings).body;
+        let own = Own { masker: self.masker(), ..Own::new(request, target, settings) };
+        let body = own.outgoing().body;
         estimate_conservative(&body).saturating_add(ANSWER)
     }
 

@@ -1,6 +1,6 @@
 //! The conversation loop: ask, think, call tools, think again, answer.
 //!
-//! - [`run`] drives [`Turn`](thinkthrough_core::turn::Turn)s over a [`Transport`](thinkthrough_client::Transport) until
+//! - [`run`] drives [`Turn`](thinkthrough_core::exchange::Turn)s over a [`Transport`](thinkthrough_client::Transport) until
 //!   the model has answered, and tells a [`Watch`] everything that happens.
 //! - [`Gate`] stands before each request: the session's budget and the provider's limits.
 //! - [`Control`] stops it at any point, or says something more while tools run.
@@ -27,6 +27,7 @@ mod guardian;
 pub mod harmless;
 mod history;
 mod kept;
+mod lessons;
 pub mod mcp;
 pub mod resumption;
 pub mod screen;
@@ -44,6 +45,7 @@ pub use failure::{Attempt, why_again};
 pub use gate::{Admission, Gate, Notice};
 pub use history::{History, HistoryError};
 pub use kept::{Beside, Keeper, Kept};
+pub use lessons::Lessons;
 pub use tools::{
     Approve, Builtin, FileChange, Given, Job, Nobody, Pending, Permission, Question, Rule, Source,
     ToolKind, Toolbox, ToolboxError, Verdict, Weighed,

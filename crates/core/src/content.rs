@@ -40,6 +40,8 @@ pub struct Content {
     /// It is about tools although none of its blocks says so: it stood in one message with their results, or tells calls
     /// or results in words. So it begins no turn, and in its turn tools were called.
     pub about_tools: bool,
+    /// The marks of earlier thoughts that the model refused in the request for this answer. It is not sent them again.
+    pub refused: Vec<String>,
     /// Fields of the message that have no name here.
     pub extra: Extra,
 }
@@ -57,6 +59,7 @@ impl Content {
             usage: None,
             signature: None,
             about_tools: false,
+            refused: Vec::new(),
             extra: Extra::default(),
         }
     }

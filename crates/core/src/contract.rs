@@ -124,7 +124,7 @@ impl Older {
 /// Whose thoughts a target can read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Readable {
-    /// Plain thoughts of its family, from every host.
+    /// Thoughts of its family, from every host.
     #[default]
     Family,
     /// Thoughts of its family that the same address sealed. Only a refusal shows that another account cannot read them.

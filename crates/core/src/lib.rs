@@ -9,12 +9,11 @@
 //! - A [`Target`](provider::Target) says where a request goes: a provider's endpoint, a model, and what is known about
 //!   both as data. The model's [`Contract`](contract::Contract) is the part of that which says whether its thoughts must, may
 //!   or must not come back in later requests.
-//! - [`decide`] says which thoughts of a conversation go upstream, each as a [`Decision`](decision::Decision) with its reason,
-//!   and [`outgoing`] builds that request.
-//! - A [`Pipeline`](pipeline::Pipeline) takes the response from bytes to its end. A [`Turn`](turn::Turn) is such a request
-//!   and its answer for a client of our own.
-//! - An [`Exchange`](exchange::Exchange) is the same for somebody else's client, which has usually dropped the thoughts:
-//!   [`restore`] finds them among kept records, and [`edit`] puts them into the client's own bytes.
+//! - [`exchange`] is one request and its answer: a [`Turn`](exchange::Turn) of a conversation of one's own, or the
+//!   [request of somebody else's client](exchange::RequestContext), which has usually dropped the thoughts: [`restore`]
+//!   finds them among kept records, and [`edit`] puts them into the client's own bytes. [`decide`] says which thoughts go
+//!   upstream, each as a [`Decision`](decision::Decision) with its reason; a [`Pipeline`](pipeline::Pipeline) takes the
+//!   response from bytes to its end.
 //!
 //! Nothing here does I/O or reads a clock, the environment or randomness: all of that comes as arguments. Nothing panics
 //! on what a provider or a client sends: what cannot be read becomes a [`Problem`](problem::Problem) beside what could.
@@ -70,7 +69,6 @@ pub mod settled;
 pub mod shape;
 pub mod tags;
 pub mod tokens;
-pub mod turn;
 pub mod turns;
 pub mod usage;
 pub mod why;

@@ -12,7 +12,7 @@ pub(crate) use parameters::Parameters;
 
 use crate::bookkeeping;
 use crate::content::{Content, Speaker};
-use crate::decide::{self, Applied, Ours};
+use crate::decide::Applied;
 use crate::decision::Decision;
 use crate::edit::Draft;
 use crate::edit::list::{ListEdit, member, set_member};
@@ -47,28 +47,6 @@ pub struct Outgoing {
 
 /// The name of an answer's text in `untranslated=`.
 pub(crate) const TEXT: &str = "text";
-
-/// Builds the request. A pure function: the same conversation, target and settings give the same bytes.
-#[must_use]
-pub fn build(request: &Request, target: &Target, settings: &Resolved) -> Outgoing {
-    let target = &*target.in_format(settings.format.value);
-    let chosen_off = choice(request, target, settings, false) == Choice::ThinkingOff;
-    let settings = &*thinking_off(chosen_off, settings);
-    let Ours { applied, is_off } = decide::ours(request, target, settings);
-    let (contents, is_lost) = fitting(applied.contents, &target.rule.contract);
-    let applied = Applied { contents, ..applied };
-    let mut outgoing = write(request, applied, target, &thinking_off(is_off, settings));
-    outgoing.untranslated.extend(is_lost.then(|| TEXT.to_owned()));
-    outgoing.adapted.extend(chosen_off.then_some(THINKING));
-    outgoing
-}
-
-fn thinking_off(is_off: bool, settings: &Resolved) -> Cow<'_, Resolved> {
-    match is_off {
-        true => Cow::Owned(decide::without_thinking(settings)),
-        false => Cow::Borrowed(settings),
-    }
-}
 
 /// Writes the request with what was decided about its thoughts.
 pub(crate) fn write(

@@ -2,18 +2,15 @@
 //! and what differs from what the client sent. People read it in the trace.
 
 use crate::content::Content;
-use crate::decide;
 use crate::decision::{Decision, Without};
-use crate::exchange::{self, Difference, Differences, Repair, RequestContext, Side};
+use crate::exchange::{self, Difference, Differences, Repair, RequestContext, Side, Turn};
 use crate::json::Writer;
 use crate::mask::Masker;
-use crate::outgoing::Outgoing;
 use crate::plane::Masked;
 use crate::provider::Target;
-use crate::request::Request;
-use crate::settings::Resolved;
 use crate::tags::redacted;
 use crate::turns::begins;
+use crate::wire::Wire;
 
 /// So many answers, and so many blocks, are told of: the newest.
 const DECISIONS: usize = 100;
@@ -57,33 +54,35 @@ pub struct Way {
 }
 
 impl Prepared {
-    /// What is told of a caller's request; its differences are taken out of it.
+    /// What is told of a request; its differences are taken out of it.
     #[must_use]
     pub fn of(asked: &RequestContext<'_>, prepared: &mut exchange::Prepared) -> Self {
+        let came = asked.caller().map_or("conversation", Wire::id);
+        let differences = prepared.differences.take().unwrap_or_default();
+        Prepared::told(asked.contents(), [came, asked.target().wire.id()], differences, prepared)
+    }
+
+    /// What is told of a request of a conversation of one's own.
+    #[must_use]
+    pub fn of_own(turn: &Turn<'_>) -> Self {
+        let prepared = turn.prepared();
+        let differences = prepared.differences.clone().unwrap_or_default();
+        let wires = ["conversation", turn.target().wire.id()];
+        Prepared::told(&turn.request().contents, wires, differences, prepared)
+    }
+
+    fn told(
+        contents: &[Content],
+        wires: [&'static str; 2],
+        differences: Differences,
+        prepared: &exchange::Prepared,
+    ) -> Self {
         let outgoing = prepared.exchange.outgoing();
         Prepared {
             decisions: outgoing.decisions.clone(),
-            turns: turns(asked.contents()),
-            differences: prepared.differences.take().unwrap_or_default(),
-            wires: [asked.caller().id(), asked.target().wire.id()],
-            untranslated: outgoing.untranslated.clone(),
-        }
-    }
-
-    /// What is told of a request of our own: the conversation, and what of it went out.
-    #[must_use]
-    pub fn of_own(
-        request: &Request,
-        target: &Target,
-        settings: &Resolved,
-        outgoing: &Outgoing,
-    ) -> Self {
-        let goes = decide::in_place(request, target, settings).applied.contents;
-        Prepared {
-            decisions: outgoing.decisions.clone(),
-            turns: turns(&request.contents),
-            differences: Differences::of(&request.contents, &goes),
-            wires: ["conversation", target.wire.id()],
+            turns: turns(contents),
+            differences,
+            wires,
             untranslated: outgoing.untranslated.clone(),
         }
     }

@@ -10,15 +10,15 @@
 use thinkthrough_core::adapter::{ReasoningAccumulator, ReasoningStreamAdapter};
 use thinkthrough_core::content::{Block, Content, Speaker, Thinking};
 use thinkthrough_core::event::{Event, Fold};
+use thinkthrough_core::exchange::build;
+use thinkthrough_core::exchange::{Finished, Turn};
 use thinkthrough_core::json::{Doc, Writer};
-use thinkthrough_core::outgoing;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::read::{Form, Reader};
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::{Format, Include, Layer, Partial, Resolved, Source, resolve};
 use thinkthrough_core::shape::{read_content, write_content};
 use thinkthrough_core::tokens::{EffectiveCount, estimate_conservative};
-use thinkthrough_core::turn::{Finished, Turn};
 use thinkthrough_core::wire;
 use thinkthrough_core::wire::Dialect;
 
@@ -70,15 +70,16 @@ fn stored(content: &Content) -> Content {
 fn req_think_001_2_a_signature_survives_store_and_way_back_byte_for_byte() {
     let target = Target::built_in("anthropic", None, "claude-sonnet-4-5").unwrap();
     let settings = Resolved::default();
-    let mut turn = Turn::begin(&ask(vec![question("2 + 2?")]), &target, &settings);
+    let asked = ask(vec![question("2 + 2?")]);
+    let mut turn = Turn::begin(&asked, &target, &settings);
     turn.head(200);
     let mut sink = |_: Event<'_>| {};
     turn.push(SIGNED.as_bytes(), &mut sink);
-    let answer = turn.end(None, &mut sink).content.unwrap();
+    let answer = turn.finish(None, &mut sink).content.unwrap();
     let Block::Thinking(thinking) = &answer.blocks[0] else { panic!("a thought") };
     assert_eq!(thinking.signature.as_deref(), Some("Ev/+aZ09=="));
     let after = vec![question("2 + 2?"), stored(&answer), question("sure?")];
-    let body = outgoing::build(&ask(after), &target, &settings).body;
+    let body = build(&ask(after), &target, &settings).body;
     let block = r#"{"type":"thinking","thinking":"Let me see.","signature":"Ev/+aZ09=="}"#;
     assert!(body.contains(block), "{body}");
 }
@@ -205,7 +206,7 @@ fn req_think_005_3_the_count_follows_the_settings_of_now_and_reads_only_what_the
     }
     let mut count = EffectiveCount::new(None);
     let mut counted = |include| {
-        let body = outgoing::build(&ask(contents.clone()), &target, &with(include)).body;
+        let body = build(&ask(contents.clone()), &target, &with(include)).body;
         let effective = count.of_body(&body);
         (effective.count.tokens, effective.read, estimate_conservative(&body))
     };
@@ -231,7 +232,7 @@ fn ended(status: u16, body: &str) -> Finished {
     turn.head(status);
     let mut ignore = |_: Event<'_>| {};
     turn.push(body.as_bytes(), &mut ignore);
-    turn.end(None, &mut ignore)
+    turn.finish(None, &mut ignore)
 }
 
 #[test]

@@ -22,11 +22,10 @@ use std::time::Instant;
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Done, Ending, Exchange};
-use thinkthrough_core::pipeline::End;
+use thinkthrough_core::pipeline::{End, Failure};
 use thinkthrough_core::price::tier;
 use thinkthrough_core::restore::{Head, Kept};
 use thinkthrough_core::runaway::Runaway;
-use thinkthrough_core::turn::Failure;
 use tokio::sync::watch;
 
 /// One answer: the upstream's bytes go in, the caller's come out, and in the end its record is kept.

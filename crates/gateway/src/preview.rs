@@ -118,15 +118,10 @@ async fn house(
     Ok(Arc::new(House { waits: Arc::new(Waits::patient()), ..house }))
 }
 
-/// The model with the contract that its refusals taught, if requests to it heed them.
+/// The model with what its refusals taught, if requests to it heed that.
 fn taught(job: &Job) -> Target {
     let Route { target, handling, .. } = &*job.route;
     let heeds = handling.restore == Restore::Recommended && !handling.dry_run;
     let repair = job.made.learned.filter(|_| heeds);
-    let contract = repair.and_then(|repair| repair.contract(target.rule.contract));
-    let target = target.clone();
-    match contract {
-        Some(contract) => target.with_contract(contract, "learned"),
-        None => target,
-    }
+    repair.and_then(|repair| repair.taught_to(target)).unwrap_or_else(|| target.clone())
 }

@@ -8,13 +8,13 @@ use crate::door::{Turned, turned};
 use crate::house::House;
 use crate::keeping::Keeping;
 use crate::load::{READ, Reservation};
-use crate::mending::Mending;
+use crate::mending::Lessons;
 use crate::models::Route;
 use crate::passage::Keep;
 use crate::pool::Picked;
 use crate::progress::Progress;
 use crate::provider_resource::{Access, Ids, Tap};
-use crate::refused::{Restored, is_no_answer, may_be_repaired};
+use crate::refused::{Restored, is_no_answer};
 use crate::sending::{Job, Made, Outcome, Sending, failed, reason, refusal};
 use crate::spending::expected;
 use crate::vault::Vault;
@@ -26,9 +26,8 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use thinkthrough_client::{Advice, Auth, ClientError};
 use thinkthrough_core::content::Speaker;
-use thinkthrough_core::exchange::{Prepared, RequestContext, Restore};
+use thinkthrough_core::exchange::{Prepared, RequestContext, Restore, may_be_repaired};
 use thinkthrough_core::json::Doc;
-use thinkthrough_core::outgoing::dressed;
 use thinkthrough_core::why;
 use thinkthrough_core::wire::Wire;
 use thinkthrough_core::wire::resource::Resource;
@@ -69,7 +68,7 @@ pub(crate) struct Way {
     /// The models that come after it.
     rest: Vec<String>,
     hops: usize,
-    mending: Mending,
+    lessons: Lessons,
     /// The request as it was sent.
     sent: Option<Restored>,
 }
@@ -129,10 +128,10 @@ impl Caller {
         let followed = self.followed(&route).await;
         let payer = self.open(&route, audited, &asked, followed.as_deref());
         if let Some(tenant) = tenant {
-            way.mending.learn(tenant, &route.target, &self.house.learned);
+            way.lessons.learn(tenant, &route.target, &self.house.learned);
         }
         if !handling.dry_run && handling.restore == Restore::Recommended {
-            way.mending.mend(&mut asked, &self.house.learned);
+            way.lessons.apply(&mut asked, &self.house.learned);
         }
         self.keeping.iter().for_each(|keeping| asked.set_name(keeping.name()));
         asked.compare(self.house.seen.is_audited());
@@ -143,7 +142,6 @@ impl Caller {
         }
         self.explain(way, &asked, &mut prepared);
         let body = prepared.body.take().map_or_else(|| self.body.clone(), Bytes::from);
-        let body = on_platform(body, &route);
         let tap = self.admit(&route, &body, payer.session()).await?;
         way.sent = Some(Restored {
             put_back: std::mem::take(&mut prepared.put_back),
@@ -172,8 +170,8 @@ impl Caller {
             made: Made {
                 counts: prepared.counts,
                 without: prepared.without,
-                learned: way.mending.learned,
-                repaired: way.mending.repaired,
+                learned: way.lessons.mending.learned(),
+                repaired: way.lessons.mending.repaired(),
                 hops: way.hops,
             },
             session,
@@ -185,10 +183,11 @@ impl Caller {
 
     /// Says what goes this way, and why, where that is kept for people.
     fn explain(&self, way: &Way, asked: &RequestContext<'_>, prepared: &mut Prepared) {
-        let Mending { learned, repaired, .. } = way.mending;
+        let mending = &way.lessons.mending;
         if self.house.seen.is_audited() {
             let told = why::Prepared::of(asked, prepared);
-            let way = why::Way::of(&way.route.target, [learned, repaired], prepared.without);
+            let repairs = [mending.learned(), mending.repaired()];
+            let way = why::Way::of(&way.route.target, repairs, prepared.without);
             self.house.seen.goes(way, told);
         }
     }
@@ -251,7 +250,7 @@ impl Caller {
             }
             if matches!(outcome, Ok(Outcome::Answer { .. })) {
                 caller.house.seen.tell(&Progress::Led);
-                way.mending.note(&outcome, &caller.house, caller.is_kept);
+                way.lessons.note(&outcome, way.sent.as_ref(), &caller.house, caller.is_kept);
                 return outcome.map_err(|error| failed(&error, &way.route.target.provider));
             }
             // What comes after a failure reads the whole request again.
@@ -269,7 +268,7 @@ impl Caller {
     /// What follows a way that led to no answer.
     async fn after(self: Arc<Self>, mut way: Way, outcome: Result<Outcome, ClientError>) -> After {
         self.tell(&outcome);
-        way.mending.note(&outcome, &self.house, self.is_kept);
+        way.lessons.note(&outcome, way.sent.as_ref(), &self.house, self.is_kept);
         let next = self.mended(&way, &outcome).or_else(|| self.next(&mut way, &outcome));
         let provider = way.route.target.provider.clone();
         let over = |outcome: Result<Outcome, ClientError>| {
@@ -297,12 +296,12 @@ impl Caller {
     /// The same way with a repair, where the refusal asks for one.
     fn mended(&self, way: &Way, outcome: &Result<Outcome, ClientError>) -> Option<Way> {
         let (Ok(Outcome::Refused(refused)), Some(sent)) = (outcome, &way.sent) else { return None };
-        if !way.may_repair() || !may_be_repaired(refused) {
+        let said = String::from_utf8_lossy(&refused.body);
+        if !way.may_repair() || !may_be_repaired(refused.status.as_u16(), &said) {
             return None;
         }
-        let said = String::from_utf8_lossy(&refused.body);
-        let mending = way.mending.after(&said, sent, &way.route.target)?;
-        Some(Way { mending, ..way.clone() })
+        let lessons = way.lessons.after(&said, sent, &way.route.target)?;
+        Some(Way { lessons, ..way.clone() })
     }
 
     async fn again(&self, way: &mut Way) -> Result<Sending, Turned> {
@@ -362,27 +361,17 @@ impl Caller {
     }
 }
 
-/// The body as the platform takes it on which the model's API stands, where it stands on one.
-fn on_platform(body: Bytes, route: &Route) -> Bytes {
-    // Elsewhere nobody has to look at it.
-    let text = route.target.dialect.hosted.and_then(|_| std::str::from_utf8(&body).ok());
-    match text.and_then(|text| dressed(text, &route.target)) {
-        Some(dressed) => Bytes::from(dressed),
-        None => body,
-    }
-}
-
 impl Way {
     pub(crate) fn to(route: Arc<Route>, rest: Vec<String>, hops: usize) -> Self {
-        let mending = Mending::default();
-        Way { route, picked: None, used: Vec::new(), rest, hops, mending, sent: None }
+        let lessons = Lessons::default();
+        Way { route, picked: None, used: Vec::new(), rest, hops, lessons, sent: None }
     }
 
     /// Whether a refusal may lead to another try.
     fn may_repair(&self) -> bool {
         let handling = self.route.handling;
         let is_wanted = handling.restore == Restore::Recommended && !handling.dry_run;
-        is_wanted && self.mending.may_go_on()
+        is_wanted && self.lessons.mending.may_go_on()
     }
 
     /// Whether a model is asked at the same place.

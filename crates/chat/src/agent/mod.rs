@@ -16,6 +16,7 @@ use crate::traced::{Generation, Traced};
 use calls::run_calls;
 use clock::Clock;
 use ear::Ear;
+use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 use thinkthrough_client::{
@@ -25,13 +26,13 @@ use thinkthrough_core::answer::Answer;
 use thinkthrough_core::budget::BudgetRefusal;
 use thinkthrough_core::content::{Content, ToolCall, ToolResponse};
 use thinkthrough_core::event::Event;
-use thinkthrough_core::exchange::{Repair, Without};
+use thinkthrough_core::exchange::{Ended, Finished, Own, Repair, Turn};
 use thinkthrough_core::outgoing::{Outgoing, without_usage};
+use thinkthrough_core::pipeline::Failure;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::{Request, Tool};
 use thinkthrough_core::runaway::{Circles, Runaway};
 use thinkthrough_core::settings::Resolved;
-use thinkthrough_core::turn::{Failure, Finished, Turn};
 use thinkthrough_core::why::{Prepared, Way, Why};
 
 /// What stays the same over the rounds.
@@ -157,7 +158,11 @@ pub async fn run(
     watch: &mut (dyn Watch + std::marker::Send),
 ) -> Result<Outcome, AskError> {
     let (outcome, why) = (Outcome::default(), Why::default());
-    let mut run = Run { setup, control, watch, conversation, outcome, why };
+    let target = match setup.gate {
+        Some(gate) => gate.lessons().taught(setup.target),
+        None => Cow::Borrowed(setup.target),
+    };
+    let mut run = Run { setup, target, control, watch, conversation, outcome, why };
     for round in 0..setup.max_rounds.max(1) {
         if !run.round(round).await? {
             break;
@@ -170,6 +175,8 @@ pub async fn run(
 /// A question that is being answered.
 struct Run<'a> {
     setup: &'a Setup<'a>,
+    /// The model, as its refusals taught it.
+    target: Cow<'a, Target>,
     control: &'a Control,
     watch: &'a mut (dyn Watch + std::marker::Send),
     conversation: &'a mut Vec<Content>,
@@ -188,9 +195,11 @@ impl Run<'_> {
             () = stop.cancelled() => return Ok(false),
             offers = offers(self.setup.tools) => offers,
         };
-        let Some(admission) = self.admit().await else { return Ok(false) };
+        let contents = self.conversation.clone();
+        let request = Request { contents, tools: offers, stream: true, ..Request::default() };
+        let Some(admission) = self.admit(&request).await else { return Ok(false) };
         let (mut clock, at) = (Clock::start(), SystemTime::now());
-        let asked = self.ask(round, offers, admission.settings(self.setup), &mut clock).await;
+        let asked = self.ask(round, &request, admission.settings(self.setup), &mut clock).await;
         let answer = asked.as_ref().ok().and_then(|finished| finished.as_ref());
         self.settle(admission, answer.map(|finished| &finished.answer));
         let finished = match asked {
@@ -212,7 +221,7 @@ impl Run<'_> {
         let problem = finished.answer.problems.last().filter(|_| !finished.end.is_complete());
         let why = why.or_else(|| problem.map(|problem| problem.message.clone()));
         let trace = self.leave_trace(at, Some(&finished), why);
-        let Finished { answer, end, mut content, failure } = finished;
+        let Finished { answer, end, mut content, failure, .. } = finished;
         let (took, thinking) = clock.stop(content.as_mut());
         if !stop.is_cancelled() || failure.is_some() {
             let broken_off = || broken_off(&answer).filter(|_| !end.is_complete());
@@ -245,7 +254,7 @@ impl Run<'_> {
     ) -> Option<String> {
         let is_whole = finished.is_some_and(|it| it.end.is_complete() && it.failure.is_none());
         let generation = Generation {
-            target: self.setup.target,
+            target: &self.target,
             at,
             took: at.elapsed().unwrap_or_default(),
             answer: finished.map(|finished| &finished.answer),
@@ -258,10 +267,12 @@ impl Run<'_> {
     }
 
     /// Takes note of what goes out, and why, where a trace tells it.
-    fn explain(&mut self, request: &Request, settings: &Resolved, outgoing: &Outgoing) {
-        let Setup { target, traced: Some(_), .. } = *self.setup else { return };
-        let way = Way::of(target, [None; 2], Without::default());
-        self.why.went(way, Prepared::of_own(request, target, settings, outgoing));
+    fn explain(&mut self, turn: &Turn<'_>) {
+        if self.setup.traced.is_some() {
+            let repairs = [None, turn.repaired()];
+            let way = Way::of(turn.target(), repairs, turn.prepared().without);
+            self.why.went(way, Prepared::of_own(turn));
+        }
     }
 
     /// Runs the tools that an answer calls, and names those that were not allowed; without tools of ours a call is for
@@ -294,15 +305,15 @@ impl Run<'_> {
     }
 
     /// Waits until the gate lets the request out; nothing when it does not, or when it was stopped meanwhile.
-    async fn admit(&mut self) -> Option<Admitted> {
-        let Setup { gate, target, settings, .. } = *self.setup;
+    async fn admit(&mut self, request: &Request) -> Option<Admitted> {
+        let Setup { gate, settings, .. } = *self.setup;
         let Some(gate) = gate else { return Some(Admitted(None)) };
         let (stop, watch) = (self.control.token(), &mut *self.watch);
         let mut notice = |notice: Notice| watch.notice(&notice);
         let admission = tokio::select! {
             biased;
             () = stop.cancelled() => return None,
-            admission = gate.admit(target, settings, self.conversation, &mut notice) => admission,
+            admission = gate.admit(&self.target, settings, request, &mut notice) => admission,
         };
         match admission {
             Ok(admission) => Some(Admitted(Some(admission))),
@@ -322,20 +333,56 @@ impl Run<'_> {
         self.watch.spent(gate.used());
     }
 
-    /// Sends the request and reads its answer; nothing when it was stopped before the answer began.
+    /// Sends the request and reads its answer; nothing when it was stopped before the answer began. One that is refused for
+    /// its thoughts goes out once more with a repair.
     async fn ask(
         &mut self,
         round: usize,
-        tools: Vec<Tool>,
+        request: &Request,
         settings: &Resolved,
         clock: &mut Clock,
     ) -> Result<Option<Finished>, AskError> {
+        let masker = self.setup.gate.and_then(Gate::masker);
+        let is_compared = self.setup.traced.is_some();
+        let own = Own { masker, is_compared, ..Own::new(request, &self.target, settings) };
+        let mut turn = Turn::of(own);
+        loop {
+            self.explain(&turn);
+            self.watch.outgoing(round, turn.outgoing());
+            let Some(ended) = self.send(round, turn, clock).await? else { return Ok(None) };
+            match ended {
+                Ended::Again(next) => {
+                    self.why.failed("refused");
+                    turn = *next;
+                }
+                Ended::Done(finished) => {
+                    if let Some(fact) = finished.fact {
+                        self.learn(fact);
+                    }
+                    return Ok(Some(*finished));
+                }
+            }
+        }
+    }
+
+    /// Further requests go to the model as its refusal taught it.
+    fn learn(&mut self, fact: Repair) {
+        if let Some(taught) = fact.taught_to(&self.target) {
+            self.target = Cow::Owned(taught);
+            if let Some(gate) = self.setup.gate {
+                gate.lessons().learn(self.setup.target, fact);
+            }
+        }
+    }
+
+    /// Sends one request and reads what comes back; nothing when it was stopped before that began.
+    async fn send<'d>(
+        &mut self,
+        round: usize,
+        mut turn: Turn<'d>,
+        clock: &mut Clock,
+    ) -> Result<Option<Ended<'d>>, AskError> {
         let stop = self.control.token();
-        let contents = self.conversation.clone();
-        let request = Request { contents, tools, stream: true, ..Request::default() };
-        let mut turn = Turn::begin(&request, self.setup.target, settings);
-        self.explain(&request, settings, turn.outgoing());
-        self.watch.outgoing(round, turn.outgoing());
         let send = prepare(self.setup, turn.outgoing())?;
         let policy = RetryPolicy::default();
         let mut on_retry = |retry: &Retry<'_>| self.watch.retry(retry);
@@ -349,7 +396,7 @@ impl Run<'_> {
         turn.head(response.status.as_u16());
         clock.head();
         let runaway = self.setup.gate.map_or(Runaway::Off, Gate::runaway);
-        let (clock, watch, circles) = (clock, &mut *self.watch, Circles::default());
+        let (watch, circles) = (&mut *self.watch, Circles::default());
         let mut ear = Ear { round, clock, watch, runaway, circles, found: None };
         let cut = loop {
             let chunk = tokio::select! {
@@ -392,9 +439,7 @@ async fn offers(tools: Option<&Toolbox>) -> Vec<Tool> {
 }
 
 fn prepare(setup: &Setup<'_>, outgoing: &Outgoing) -> Result<Send, AskError> {
-    let body = outgoing.body.clone();
-    let body = setup.gate.map_or(body.clone(), |gate| gate.covered(body));
-    let mut send = Send::post(&outgoing.url, body)?;
+    let mut send = Send::post(&outgoing.url, outgoing.body.clone())?;
     let json = [("content-type".to_owned(), "application/json".to_owned())];
     for (name, value) in outgoing.headers.iter().chain(&json) {
         let bad = || AskError::Header(name.clone());

@@ -24,7 +24,7 @@ fn spent(tokens: u64) -> Answer {
 }
 
 async fn settings_of(gate: &Gate, said: &Resolved) -> Resolved {
-    let admission = gate.admit(&claude(), said, &[], &mut |_| {}).await.unwrap();
+    let admission = gate.admit(&claude(), said, &Request::default(), &mut |_| {}).await.unwrap();
     let settings = admission.settings.clone();
     assert_eq!(gate.settle(admission, None), []);
     settings
@@ -32,7 +32,8 @@ async fn settings_of(gate: &Gate, said: &Resolved) -> Resolved {
 
 async fn spend(gate: &Gate, tokens: u64) -> Vec<String> {
     let settings = Resolved::default();
-    let admission = gate.admit(&claude(), &settings, &[], &mut |_| {}).await.unwrap();
+    let admission =
+        gate.admit(&claude(), &settings, &Request::default(), &mut |_| {}).await.unwrap();
     let notices = gate.settle(admission, Some(&spent(tokens)));
     notices.iter().map(ToString::to_string).collect()
 }
@@ -60,10 +61,13 @@ async fn adr_budget_what_is_left_caps_a_thought_where_the_model_can_be_told() {
     assert_eq!(cap(settings_of(&blocks, &asks).await), Some("2000".to_owned()));
     let told = spend(&blocks, 2_500).await;
     assert_eq!(told, [""; 0]);
-    let refused = blocks.admit(&claude(), &said, &[], &mut |_| {}).await;
+    let refused = blocks.admit(&claude(), &said, &Request::default(), &mut |_| {}).await;
     assert!(refused.is_err(), "500 tokens are less than the model takes");
     asks.enabled.value = false;
-    assert!(blocks.admit(&claude(), &asks, &[], &mut |_| {}).await.is_ok(), "it wants none");
+    assert!(
+        blocks.admit(&claude(), &asks, &Request::default(), &mut |_| {}).await.is_ok(),
+        "it wants none"
+    );
 }
 
 #[tokio::test]
@@ -75,7 +79,7 @@ async fn adr_budget_lower_effort_is_the_least_that_still_is_thinking() {
     assert_eq!(settings.max_tokens.value, NonZeroU64::new(1024).map(Budget::Tokens));
     assert_eq!(settings.max_tokens.source, Source::Budget);
     let glm = Target::built_in("zai", None, "glm-5.2").unwrap();
-    let admission = lowers.admit(&glm, &said, &[], &mut |_| {}).await.unwrap();
+    let admission = lowers.admit(&glm, &said, &Request::default(), &mut |_| {}).await.unwrap();
     assert_eq!(admission.settings.effort.value, Some(Effort::Minimal), "`none` is not thinking");
 }
 
@@ -116,7 +120,8 @@ async fn adr_budget_a_request_waits_for_the_providers_limit_and_then_goes_out() 
     let mut told = Vec::new();
     let mut notice = |notice: Notice| told.push(notice.to_string());
     let settings = Resolved::default();
-    let admission = gate.admit(&claude(), &settings, &[], &mut notice).await.unwrap();
+    let admission =
+        gate.admit(&claude(), &settings, &Request::default(), &mut notice).await.unwrap();
     assert!(started.elapsed() >= Duration::from_secs(59), "{:?}", started.elapsed());
     assert!(told[0].starts_with("the limit of 1 requests per minute is reached"), "{told:?}");
     assert_eq!(gate.settle(admission, None), []);

@@ -204,7 +204,7 @@ impl Session {
     pub(super) fn request(&self) -> Count {
         Count {
             number: self.counts,
-            target: self.model.target.clone(),
+            target: self.lessons.taught(&self.model.target).into_owned(),
             settings: self.layers.resolve(),
             contents: self.conversation.sent(&self.model.target.rule.contract),
             tools: self.tools.clone(),

@@ -1,8 +1,8 @@
 //! Counts the request that would be sent: the one that is built, piece by piece.
 
 use super::message::{Count, Counted};
+use thinkthrough_core::exchange::build;
 use thinkthrough_core::json::{Doc, Val};
-use thinkthrough_core::outgoing;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::tokens::{EffectiveCount, Piece, PieceKey, Tokenizer};
 
@@ -22,7 +22,7 @@ impl<'t> Counter<'t> {
     pub fn count(&mut self, count: Count) -> Counted {
         let Count { number, target, settings, contents, tools } = count;
         let request = Request { contents, tools, stream: true, ..Request::default() };
-        let built = outgoing::build(&request, &target, &settings);
+        let built = build(&request, &target, &settings);
         let pieces = pieces(&built.body);
         let pieces =
             pieces.iter().map(|text| Piece { key: PieceKey::of_text(text), text, overhead: 0 });

@@ -32,6 +32,7 @@ pub use message::{
 pub use model::Model;
 
 use crate::cover::Cover;
+use crate::lessons::Lessons;
 use crate::screen::model::{Activity, Body, Level, Transcript, View};
 use ask::Run;
 use composer::Composer;
@@ -72,6 +73,8 @@ pub struct Start {
     pub greeting: String,
     /// Covers secrets in what is shown.
     pub cover: Cover,
+    /// What refusals taught about models; the requests that go out know it too.
+    pub lessons: Lessons,
 }
 
 /// A profile.
@@ -93,6 +96,7 @@ pub struct Session {
     layers: Layers,
     flags: Flags,
     profiles: Vec<Profile>,
+    lessons: Lessons,
     model: Model,
     /// What was written under these models since they were read from the configuration.
     shown: BTreeMap<String, Display>,
@@ -168,6 +172,7 @@ impl Session {
             resuming: None,
             compress_at: start.compress_at,
             cover: start.cover,
+            lessons: start.lessons,
             run: None,
             queue: VecDeque::new(),
             last_run: 0,

@@ -163,6 +163,7 @@ impl App {
         }
         tokio::spawn(pass_on(notices, sender.clone()));
         let gate = Gate::new(start.budget).covering(client.masker).watching(client.runaway);
+        let gate = gate.knowing(start.lessons.clone());
         let traces = client.tracer.map(|tracer| (tracer, here));
         let gate = (gate, start.cover.clone());
         let engine = Engine::new(sender.clone(), tools.map(Arc::new), gate, traces);

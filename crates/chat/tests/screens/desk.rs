@@ -46,6 +46,7 @@ pub(crate) fn start(display: Display) -> Start {
     layers.user.display = Some(display);
     layers.session.set("reasoning.effort", "high").unwrap();
     Start {
+        lessons: thinkthrough_chat::Lessons::default(),
         model: model("moonshotai", "kimi-k3"),
         names_model: false,
         utility: None,

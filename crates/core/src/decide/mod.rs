@@ -98,8 +98,8 @@ pub use answers::answers;
 pub(crate) use apply::{bare, said};
 pub use named::Named;
 pub(crate) use named::without_named;
+pub(crate) use ours::decide as ours;
 pub use ours::withheld;
-pub(crate) use ours::{Ours, decide as ours, in_place};
 pub use refused::{PutBack, RefusalCause};
 pub use repair::Repair;
 

@@ -48,7 +48,7 @@ impl Named {
     }
 
     /// All thoughts of a request.
-    pub(super) fn all(body: &[u8]) -> Self {
+    pub(crate) fn all(body: &[u8]) -> Self {
         let doc = Doc::parse(body).ok();
         let words = doc.iter().flat_map(|doc| parts(doc.root())).flat_map(|it| it.words).collect();
         Named { words, says_where: false }
@@ -252,6 +252,14 @@ pub(crate) fn without_named<'c>(
         }
     }
     (contents, gone)
+}
+
+/// Whether `is_out` selects the block of a message with this index, or the payload on the message as a whole.
+pub(super) fn is_named_at(content: &Content, block: usize, is_out: &dyn Fn(&str) -> bool) -> bool {
+    match content.blocks.len() == block {
+        true => content.signature.as_deref().is_some_and(is_out),
+        false => has_named(&content.blocks, block, &is_out),
+    }
 }
 
 fn has_named(blocks: &[Block], at: usize, is_out: &impl Fn(&str) -> bool) -> bool {

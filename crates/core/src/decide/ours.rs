@@ -5,7 +5,8 @@
 //! missed by nobody.
 
 use super::ladder::{self, Fallback, Lacking};
-use super::{Applied, apply, as_asked, blocks, said, without_thinking};
+use super::named::is_named_at;
+use super::{Applied, Decided, PutBack, apply, as_asked, blocks, bound, without_thinking};
 use crate::content::{Block, Content, Origin, Speaker};
 use crate::contract::is_kin;
 use crate::decision::{Action, Decision, Why};
@@ -19,46 +20,79 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Such a conversation as it goes into a request.
-pub(crate) struct Ours<'c> {
-    pub(crate) applied: Applied<'c>,
-    /// This request goes without thinking.
-    pub(crate) is_off: bool,
-}
-
-/// Decides about every thought, and carries it out; each message stays in its own place.
-pub(crate) fn in_place<'c>(request: &'c Request, target: &Target, settings: &Resolved) -> Ours<'c> {
-    let target = &*target.in_format(settings.format.value);
+/// Decides about every thought, and carries it out; each message stays in its own place. What `is_refused` names of a
+/// thought (its payload, its id, its text) keeps it out, because the provider refused it.
+pub(crate) fn decide<'c>(
+    request: &'c Request,
+    target: &Target,
+    settings: &Resolved,
+    is_refused: &dyn Fn(&str) -> bool,
+) -> Decided<'c> {
     let settings = &*as_asked(request, target, settings);
     let contents = request.contents.as_slice();
-    let mut decided = blocks::decide(contents, &[], target, settings);
-    let mut lacking = lacking(contents, &decided.decisions, target, settings);
+    let of = |contents: &[Content], settings: &Resolved| {
+        let mut decided = blocks::decide(contents, &[], target, settings);
+        refuse(contents, &mut decided.decisions, target, is_refused);
+        decided
+    };
+    let mut applied = of(contents, settings);
+    let mut lacking = lacking(contents, &applied.decisions, target, settings);
     let mut told = Cow::Borrowed(contents);
-    let withheld = without(&mut told, &decided.decisions, &lacking);
+    let withheld = without(&mut told, &applied.decisions, &lacking);
     // Of an answer that was a thought alone nothing is left to be told.
     lacking.retain(|it| {
         told.get(it.messages.clone()).unwrap_or_default().iter().any(|it| !it.blocks.is_empty())
     });
     let fallback = ladder::first(&told, &lacking, target, loses_all(contents, &lacking));
+    let is_off = fallback == Fallback::Off;
+    let settings =
+        if is_off { Cow::Owned(without_thinking(settings)) } else { Cow::Borrowed(settings) };
     let mut laddered = Vec::new();
     match fallback {
         Fallback::None => told = Cow::Borrowed(contents),
-        Fallback::Off => return off(request, target, settings, &lacking),
+        Fallback::Off => {
+            told = Cow::Borrowed(contents);
+            applied = of(contents, &settings);
+            laddered = fallback.take(&mut told.clone(), &lacking);
+            applied.warnings.push(goes_off(target));
+        }
         Fallback::Bypass(_) | Fallback::Tell(_) => {
             laddered = fallback.take(&mut told, &lacking);
-            decided = blocks::decide(&told, &[], target, settings);
+            applied = of(&told, &settings);
+            applied.warnings.extend(warning(&laddered, target));
         }
     }
-    decided.warnings.extend(warning(&laddered, target));
-    ladder::explain(&laddered, &mut decided.decisions);
-    let contents = apply::blocks(told, &decided.decisions, target, settings);
-    if fallback != Fallback::None {
+    ladder::explain(&laddered, &mut applied.decisions);
+    let contents = apply::blocks(told, &applied.decisions, target, &settings);
+    let has_own = applied.decisions.iter().any(|it| it.action.is_sent());
+    if matches!(fallback, Fallback::Bypass(_) | Fallback::Tell(_)) {
         // Their blocks are those of the conversation, not those of what is told of it.
-        decided.decisions.extend(withheld);
+        applied.decisions.extend(withheld);
     }
-    super::in_order(&mut decided.decisions);
-    let contents = without_foreign_ids(contents, target);
-    Ours { applied: Applied { contents, ..decided }, is_off: false }
+    super::in_order(&mut applied.decisions);
+    let applied = Applied { contents: without_foreign_ids(contents, target), ..applied };
+    let put_back = PutBack { records: Vec::new(), has_own };
+    Decided { applied, is_off, missing: None, put_back, hook: None }
+}
+
+/// Keeps out what the provider refused; of thoughts that are bound to those before them also what stands before it.
+fn refuse(
+    contents: &[Content],
+    decisions: &mut [Decision],
+    target: &Target,
+    is_refused: &dyn Fn(&str) -> bool,
+) {
+    let mut is_any = false;
+    for decision in decisions.iter_mut().filter(|it| it.action.is_sent()) {
+        let place = contents.get(decision.message).zip(decision.block);
+        if place.is_some_and(|(content, block)| is_named_at(content, block, is_refused)) {
+            decision.turns_to(Action::Drop(Why::Refused));
+            is_any = true;
+        }
+    }
+    if is_any && target.rule.contract.bound {
+        bound::blocks(contents, decisions);
+    }
 }
 
 /// Takes off the ids of items from other endpoints: an id names what one endpoint keeps.
@@ -76,12 +110,6 @@ fn without_foreign_ids<'c>(
     contents
 }
 
-/// Decides likewise, and leaves out messages that have no block left.
-pub(crate) fn decide<'c>(request: &'c Request, target: &Target, settings: &Resolved) -> Ours<'c> {
-    let Ours { applied, is_off } = in_place(request, target, settings);
-    Ours { applied: Applied { contents: said(applied.contents), ..applied }, is_off }
-}
-
 /// How many thoughts of a conversation this model cannot read.
 #[must_use]
 pub fn withheld(contents: &[Content], target: &Target, settings: &Resolved) -> usize {
@@ -89,29 +117,13 @@ pub fn withheld(contents: &[Content], target: &Target, settings: &Resolved) -> u
     decisions.iter().filter(|it| it.action == Action::Withhold).count()
 }
 
-/// The request goes without thinking, because it could not go with it.
-fn off<'c>(
-    request: &'c Request,
-    target: &Target,
-    settings: &Resolved,
-    lacking: &[Lacking],
-) -> Ours<'c> {
-    let settings = without_thinking(settings);
-    let contents = Cow::Borrowed(request.contents.as_slice());
-    let mut decided = blocks::decide(&contents, &[], target, &settings);
-    let laddered = Fallback::Off.take(&mut contents.clone(), lacking);
-    decided.warnings.push(Problem::new(
-        ProblemCode::Fallback,
-        format!(
-            "`{}` answers this request without thinking: it demands a thought with each answer of the turn, and some have none that it can read",
-            target.model
-        ),
-    ));
-    ladder::explain(&laddered, &mut decided.decisions);
-    super::in_order(&mut decided.decisions);
-    let contents = apply::blocks(contents, &decided.decisions, target, &settings);
-    let contents = without_foreign_ids(contents, target);
-    Ours { applied: Applied { contents, ..decided }, is_off: true }
+/// What the user should know of a request that goes without thinking, because it could not go with it.
+fn goes_off(target: &Target) -> Problem {
+    let text = format!(
+        "`{}` answers this request without thinking: it demands a thought with each answer of the turn, and some have none that it can read",
+        target.model
+    );
+    Problem::new(ProblemCode::Fallback, text)
 }
 
 /// The answers that go without the thought that the model demands.

@@ -2,6 +2,7 @@
 
 use super::{refusal, unlisted};
 use crate::contract::{Contract, Readable, Return, SKIPS_SIGNATURE};
+use crate::provider::{EffortForm, Target};
 use crate::settings::Efforts;
 
 /// A repair of a request that was refused for its thoughts.
@@ -67,8 +68,7 @@ impl Repair {
     }
 
     /// The contract that it teaches; `None` where it says nothing about the model.
-    #[must_use]
-    pub fn contract(self, contract: Contract) -> Option<Contract> {
+    fn contract(self, contract: Contract) -> Option<Contract> {
         let demanded = Contract { returns: Return::All, required: true, ..contract };
         let learned = match self {
             Repair::Forbid => Contract::NONE,
@@ -94,6 +94,31 @@ impl Repair {
             Repair::Efforts(_) | Repair::Without(_) => return None,
         };
         Some(learned.stated("the provider's refusal"))
+    }
+
+    /// The model as this teaches it; `None` where it teaches nothing.
+    #[must_use]
+    pub fn taught_to(self, target: &Target) -> Option<Target> {
+        let mut taught = target.clone();
+        match self {
+            Repair::Apart | Repair::Forbid | Repair::Return(_) | Repair::Sign => {
+                let learned = self.contract(target.rule.contract)?;
+                taught = taught.with_contract(learned, "learned");
+            }
+            Repair::Efforts(efforts) => {
+                let path = match target.wire.id() {
+                    "responses" => "reasoning.effort",
+                    "messages" => "output_config.effort",
+                    _ => "reasoning_effort",
+                };
+                let unknown = EffortForm { path, words: &[], only: None };
+                let form = target.rule.thinking.effort.unwrap_or(unknown);
+                taught.rule.thinking.effort = Some(EffortForm { only: Some(efforts), ..form });
+            }
+            Repair::Without(member) => taught.refuses.push(member),
+            Repair::Off | Repair::Omit | Repair::Replace => return None,
+        }
+        Some(taught)
     }
 
     /// The repair that taught this. A fact of a newer version may be one that nobody here knows.

@@ -69,8 +69,8 @@ fn three_turns() -> Vec<Content> {
 /// A conversation of our own, as it goes out.
 fn gone_out(contents: &[Content], target: &Target, settings: &Resolved) -> Applied<'static> {
     let request = Request { contents: contents.to_vec(), ..Request::default() };
-    let applied = ours(&request, target, settings).applied;
-    Applied { contents: Cow::Owned(applied.contents.into_owned()), ..applied }
+    let applied = ours(&request, target, settings, &|_| false).applied;
+    Applied { contents: Cow::Owned(said(applied.contents).into_owned()), ..applied }
 }
 
 fn sent(contract: Contract, pairs: &[(&str, &str)]) -> Vec<String> {

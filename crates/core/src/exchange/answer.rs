@@ -2,6 +2,7 @@
 
 use super::handling::View;
 use super::mint::{Edited, Mint, record_of};
+use super::own::{Finished, remedy};
 use super::show::Show;
 use super::{Owner, RequestContext};
 use crate::answer::{Answer, REFUSAL_DETAILS};
@@ -11,7 +12,9 @@ use crate::event::{Event, Fact, Sink};
 use crate::json::Raw;
 use crate::outgoing::Outgoing;
 use crate::pipeline::{Adjust, End, Ended, Failure, Pipeline, ToCaller};
+use crate::problem::Problem;
 use crate::restore::{Answered, Delivery, Head, Hook, Kept};
+use crate::wire::Wire;
 use std::borrow::Cow;
 
 pub use crate::pipeline::error_event;
@@ -20,7 +23,8 @@ pub use crate::pipeline::error_event;
 #[derive(Debug)]
 pub struct Exchange {
     outgoing: Outgoing,
-    pipeline: Pipeline<ToCaller<Adjustments>>,
+    /// Nobody but the driver gets an answer in a conversation of one's own.
+    pipeline: Pipeline<Option<ToCaller<Adjustments>>>,
     keeper: Option<Keeper>,
     /// The caller speaks the model's wire, and only the form of the answer may differ.
     is_own: bool,
@@ -161,13 +165,28 @@ impl Exchange {
         hook: Option<Hook>,
         origin: Origin,
     ) -> Self {
+        let is_stream = outgoing.stream;
         let view = match asked.settings.include_in_response.value {
             true => asked.handling.view.filter(|view| *view != View::Native),
             false => Some(View::Hidden),
         };
-        let (caller, is_stream) = (asked.caller, outgoing.stream);
-        let is_own = caller.id() == asked.target.wire.id() && view.is_none();
-        let is_relayed = is_own && caller.is_plain();
+        let output = asked.caller().map(|caller| Self::output(asked, caller, is_stream, view));
+        Exchange {
+            pipeline: Pipeline::with(asked.target.reader(is_stream), output),
+            outgoing,
+            keeper: Keeper::new(asked, hook, origin),
+            is_own: asked.is_own_wire() && view.is_none(),
+            is_named: asked.name.is_some(),
+        }
+    }
+
+    fn output(
+        asked: &RequestContext<'_>,
+        caller: &'static dyn Wire,
+        is_stream: bool,
+        view: Option<View>,
+    ) -> ToCaller<Adjustments> {
+        let is_relayed = asked.is_own_wire() && view.is_none() && caller.is_plain();
         let adjust = Adjustments {
             wire: caller.id(),
             name: asked.name.clone().filter(|_| !is_relayed),
@@ -183,29 +202,31 @@ impl Exchange {
                 (None, false) => Tickets::None,
             },
         };
-        let output = match is_relayed {
+        match is_relayed {
             true => ToCaller::relayed(caller, is_stream, adjust),
             false => ToCaller::written(caller, is_stream, adjust),
-        };
-        Exchange {
-            pipeline: Pipeline::with(asked.target.reader(is_stream), output),
-            outgoing,
-            keeper: Keeper::new(asked, hook, origin),
-            is_own,
-            is_named: asked.name.is_some(),
         }
     }
 
-    /// Address, headers and decisions of the upstream's request; its body is in [`super::Prepared`].
+    /// Address, headers and decisions of the upstream's request. The body of a caller's is in [`super::Prepared`].
     #[must_use]
     pub fn outgoing(&self) -> &Outgoing {
         &self.outgoing
     }
 
+    /// Adds what the user should know.
+    pub(super) fn warn(&mut self, said: Option<Problem>) {
+        self.outgoing.warnings.extend(said);
+    }
+
+    pub(super) fn into_outgoing(self) -> Outgoing {
+        self.outgoing
+    }
+
     /// The caller gets the upstream's own bytes, or [all but the ids of calls](Exchange::is_untouched).
     #[must_use]
     pub fn is_relayed(&self) -> bool {
-        self.pipeline.output().is_relayed()
+        self.pipeline.output().as_ref().is_some_and(ToCaller::is_relayed)
     }
 
     /// The caller speaks the model's wire and asked for no other view, so that its parameters and headers, and a refusal,
@@ -218,16 +239,19 @@ impl Exchange {
     /// The caller gets the very bytes of the upstream, so that [`Exchange::push`] gives none.
     #[must_use]
     pub fn is_untouched(&self) -> bool {
-        let output = self.pipeline.output();
-        output.is_relayed() && matches!(output.adjust().tickets, Tickets::None)
+        let is_untouched = |output: &ToCaller<Adjustments>| {
+            output.is_relayed() && matches!(output.adjust().tickets, Tickets::None)
+        };
+        self.pipeline.output().as_ref().is_some_and(is_untouched)
     }
 
     /// Writes the answer anew, because the upstream's bytes are on the caller's wire but not in its form. Has no effect on
     /// bytes that were pushed before.
     pub fn write_anew(&mut self) {
-        let output = self.pipeline.output_mut();
-        output.write_anew();
-        output.adjust_mut().write_anew();
+        if let Some(output) = self.pipeline.output_mut() {
+            output.write_anew();
+            output.adjust_mut().write_anew();
+        }
     }
 
     /// The head of the answer came.
@@ -287,14 +311,30 @@ impl Exchange {
         };
         let output = self.pipeline.output_mut();
         let is_named = self.is_named && delivery == Delivery::Full;
-        let named = is_named.then(|| output.whole(&answer));
+        let named = output.as_mut().filter(|_| is_named).map(|output| output.whole(&answer));
         let has_said = !answer.blocks.is_empty();
         whole(&answer);
-        let mint = output.adjust_mut().mint();
+        let mint = output.as_mut().and_then(|output| output.adjust_mut().mint());
         let records = self.keeper.map(|it| it.records(&mut answer, delivery, ending.at, mint));
         answer.blocks = Vec::new();
         answer.choices = Vec::new();
         Done { answer, has_said, failure, end, records: records.unwrap_or_default(), named }
+    }
+
+    /// The same for a conversation of one's own, into which the answer goes as a message of this origin.
+    pub(super) fn finish(
+        mut self,
+        cut: Option<&str>,
+        origin: Origin,
+        sink: &mut dyn Sink,
+    ) -> Finished {
+        let Ended { answer, end, mut failure } = self.pipeline.end(cut, &mut Vec::new(), sink);
+        if let Some(failure) = &mut failure {
+            failure.remedy = remedy(&failure.message, &self.outgoing);
+        }
+        let has_said = !answer.blocks.is_empty();
+        let content = has_said.then(|| answer.clone().into_content(Some(origin)));
+        Finished { answer, end, content, failure, fact: None }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The upstream's body, and what its request says beside the messages.
 
 use super::difference::Differences;
-use super::{RequestContext, Thoughts, pair};
+use super::{Caller, RequestContext, Thoughts, pair};
 use crate::allowance::can_be_off;
 use crate::bookkeeping;
 use crate::content::Content;
@@ -11,12 +11,13 @@ use crate::decision::{Action, Decision};
 use crate::edit::Plan;
 use crate::edit::request::{Additions, plan_to};
 use crate::json::Raw;
-use crate::outgoing::{self, Choice, Outgoing, Parameters};
+use crate::mask::{Masker, mask_request};
+use crate::outgoing::{self, Choice, Outgoing, Parameters, dressed};
 use crate::settings::{Effort, Resolved, Setting, Source};
 use crate::turns::Turns;
 use std::borrow::Cow;
 
-impl RequestContext<'_> {
+impl<'d> RequestContext<'d> {
     /// Whether the turn under way goes on without thinking: one of its answers is known to have had no thought, and the
     /// model demands one of each as long as it thinks.
     pub(super) fn began_off(&self, decisions: &[Decision], settings: &Resolved) -> bool {
@@ -51,23 +52,24 @@ impl RequestContext<'_> {
 
     /// Takes note of what is set beside the messages, in the order in which it is.
     pub(super) fn set_members(&self, differences: &mut Differences, settings: &Resolved) {
+        let Some(Caller { doc, .. }) = self.caller.filter(|_| self.is_own_wire()) else { return };
         let model = Raw::build(|w| w.object(|w| w.field_str("model", &self.target.model)));
-        if self.doc.root().get("model").is_some() {
-            differences.set(self.doc, &model);
+        if doc.root().get("model").is_some() {
+            differences.set(doc, &model);
         }
         for fill in self.fill(settings) {
             let missing = Raw::build(|w| {
                 w.object(|w| {
-                    let is_new = |name: &str| self.doc.root().get(name).is_none();
+                    let is_new = |name: &str| doc.root().get(name).is_none();
                     for (name, value) in fill.doc().root().entries().filter(|it| is_new(&it.0)) {
                         w.key(&name).raw_str(value.raw());
                     }
                 });
             });
-            differences.set(self.doc, &missing);
+            differences.set(doc, &missing);
         }
         for patch in outgoing::said(&self.request, &self.target, settings).patches {
-            differences.set(self.doc, &patch);
+            differences.set(doc, &patch);
         }
     }
 
@@ -78,8 +80,9 @@ impl RequestContext<'_> {
         settings: &Resolved,
     ) -> (Option<String>, Outgoing) {
         let (applied, lost) = self.fitting(applied);
-        let plan = self.plan(&applied.contents, settings).filter(|_| self.is_own_wire());
-        if let Some((body, said)) = plan.and_then(|plan| self.edited(&plan, settings)) {
+        let own = self.caller.filter(|_| self.is_own_wire());
+        let edited = own.and_then(|caller| self.edited(caller, &applied.contents, settings));
+        if let Some((body, said)) = edited {
             let mut warnings = applied.warnings;
             warnings.extend(said.warnings);
             let outgoing = Outgoing {
@@ -122,31 +125,52 @@ impl RequestContext<'_> {
         (Applied { contents, ..applied }, lost.into_iter().collect())
     }
 
-    /// The caller's own bytes with these edits and what the settings say.
-    fn edited(&self, plan: &Plan, settings: &Resolved) -> Option<(Option<String>, Parameters)> {
-        let edited = match plan.apply(self.doc.text().as_bytes()) {
+    /// The caller's own bytes, edited so that these are its messages, with what the settings say; `None` where its bytes
+    /// cannot be edited.
+    fn edited(
+        &self,
+        caller: Caller<'_>,
+        after: &[Content],
+        settings: &Resolved,
+    ) -> Option<(Option<String>, Parameters)> {
+        let text = caller.doc.text();
+        let edited = match self.plan(caller, after, settings)?.apply(text.as_bytes()) {
             Cow::Borrowed(_) => None,
             Cow::Owned(bytes) => Some(String::from_utf8(bytes).ok()?),
         };
-        let edited = self.for_house(edited.as_deref().unwrap_or(self.doc.text())).or(edited);
+        let edited = self.for_house(edited.as_deref().unwrap_or(text)).or(edited);
         let mut said = outgoing::said(&self.request, &self.target, settings);
-        said.patches.extend(self.lowered(settings));
+        said.patches.extend(self.lowered(caller, settings));
         let body = match said.patches.as_slice() {
             [] => edited,
             patches => {
-                let body = edited.unwrap_or_else(|| self.doc.text().to_owned());
+                let body = edited.unwrap_or_else(|| text.to_owned());
                 Some(outgoing::merged_in(body, patches))
             }
         };
         let whole = outgoing::without_contradiction(
-            body.as_deref().unwrap_or_else(|| self.doc.text()),
+            body.as_deref().unwrap_or(text),
             &self.target.rule,
             settings,
         );
         let whole = whole.or(body);
-        let whole = self.without_members(whole.as_deref().unwrap_or(self.doc.text())).or(whole);
-        let capped = self.at_most(whole.as_deref().unwrap_or_else(|| self.doc.text()));
-        Some((capped.or(whole), said))
+        let whole = self.without_members(whole.as_deref().unwrap_or(text)).or(whole);
+        let whole = self.at_most(whole.as_deref().unwrap_or(text)).or(whole);
+        let whole = dressed(whole.as_deref().unwrap_or(text), &self.target).or(whole);
+        Some((whole, said))
+    }
+
+    /// Secrets in what users and tools wrote are covered in the body of a conversation of one's own.
+    pub(super) fn cover(&mut self, masker: Option<&'d Masker>) {
+        self.masker = masker;
+    }
+
+    pub(super) fn covered(&self, body: String) -> String {
+        let masked = self.masker.and_then(|masker| {
+            let masked = mask_request(masker, body.as_bytes()).ok()??;
+            String::from_utf8(masked).ok()
+        });
+        masked.unwrap_or(body)
     }
 
     /// Removes bookkeeping lines of clients from the system prompt. `None` if the body stays as it is.
@@ -160,12 +184,11 @@ impl RequestContext<'_> {
         outgoing::at_most(body, &self.target, self.most?)
     }
 
-    /// The edits that make these messages of the caller's; `None` where its bytes cannot be edited.
-    fn plan(&self, after: &[Content], settings: &Resolved) -> Option<Plan> {
+    fn plan(&self, caller: Caller<'_>, after: &[Content], settings: &Resolved) -> Option<Plan> {
         let fill = self.fill(settings);
         let additions = Additions { model: Some(&self.target.model), fill: &fill };
         let before = &self.request.contents;
-        plan_to(self.caller, self.doc, before, after, &self.target.dialect, additions).ok()
+        plan_to(caller.wire, caller.doc, before, after, &self.target.dialect, additions).ok()
     }
 
     /// What a request says that does not say it itself.

@@ -1,9 +1,9 @@
 //! What a request says beside its messages, as it goes out.
 
-use super::RequestContext;
+use super::{Caller, RequestContext, build};
 use crate::allowance::{can_be_lowered, lower, lowered};
 use crate::json::{Raw, merge};
-use crate::outgoing::{self, build};
+use crate::outgoing;
 use crate::request::Request;
 use crate::settings::Resolved;
 
@@ -15,15 +15,15 @@ impl RequestContext<'_> {
     /// Lists, messages among them, and long texts are left out.
     #[must_use]
     pub fn head(&self) -> Raw {
-        if !self.is_own_wire() {
+        let Some(caller) = self.caller.filter(|_| self.is_own_wire()) else {
             let bare = self.request.with_contents(Vec::new());
             let bare = Request { tools: Vec::new(), ..bare };
             let body = build(&bare, &self.target, &self.settings).body;
             return Raw::parse(&body).unwrap_or_else(|_| Raw::null());
-        }
+        };
         let came = Raw::build(|w| {
             w.object(|w| {
-                let all = self.doc.root().entries();
+                let all = caller.doc.root().entries();
                 let is_short = |text: &str| text.len() <= LONG;
                 for (key, value) in all.filter(|(_, value)| !value.is_array()) {
                     if value.is_object() || is_short(value.raw()) {
@@ -45,15 +45,15 @@ impl RequestContext<'_> {
     /// Asks for little effort in the words of the caller, where the rule of the model has none of its own.
     pub fn lower_effort(&mut self) {
         if !can_be_lowered(&self.target.rule) {
-            lower(&mut self.request.reasoning);
+            lower(&mut self.request.to_mut().reasoning);
             self.is_lowered = true;
         }
     }
 
     /// What makes little of the caller's own words about how much to think, where that is wanted: because a budget says
     /// so, or because thinking is to be off and the model knows no word for it.
-    pub(super) fn lowered(&self, settings: &Resolved) -> Option<Raw> {
+    pub(super) fn lowered(&self, caller: Caller<'_>, settings: &Resolved) -> Option<Raw> {
         let is_wanted = self.is_lowered || outgoing::can_only_be_asked(&self.target.rule, settings);
-        lowered(self.doc.root()).filter(|_| is_wanted)
+        lowered(caller.doc.root()).filter(|_| is_wanted)
     }
 }

@@ -1,38 +1,34 @@
-//! A request with thoughts and its answer, without any I/O: what happens to a thought on each face.
+//! One request to a model and its answer, without any I/O: what happens to a thought, on each face.
 //!
-//! # Somebody else's client (`think serve`, `think explain`)
+//! All faces go through the same steps. They differ in where the conversation comes from, and in who gets the answer.
 //!
-//! Its messages are all that is known of it; most thoughts are missing, and some are another model's.
+//! | step | one's own conversation: `think ask`, `chat`, `acp`, the library | somebody else's client: `think serve`, `explain` |
+//! | --- | --- | --- |
+//! | 1. read | [`Own`]: all thoughts are there, each with its maker | [`RequestContext::read`]: its messages are all that is known of it |
+//! | 2. look up | nothing | [`RequestContext::need`] names the records that are wanted |
+//! | 3. decide about every thought, write the request | [`Turn::of`] | [`RequestContext::prepare`]; on the model's own wire, edits of the client's bytes |
+//! | 4. read the answer | [`Turn::push`]: events | [`Exchange::push`]: events, and the client's bytes |
+//! | 5. end | [`Turn::end`]: a message with its maker | [`Exchange::end`]: a record to seal |
+//! | 6. a refusal that is about thoughts | [`Ended::Again`]: the same with a repair ([`Mending`]) | the same, by the driver, which may also go to another key or model |
 //!
-//! 1. [`RequestContext::read`] reads the caller's request. [`RequestContext::need`] says what is to be looked up.
-//! 2. [`RequestContext::prepare`] takes the records that were found and decides about every thought ([`decide`]): one that
-//!    the client dropped is put back, one that the model cannot read stays away, and for one that the model demands and
-//!    nobody has, the next best thing is done. It gives a [`Prepared`]: the upstream's request, on the same wire the
-//!    caller's own bytes with edits, else written anew, and an [`Exchange`] for the answer.
-//! 3. A request that the provider refused for its thoughts is [repaired](RequestContext::repair) once, and prepared again.
-//! 4. [`Exchange::push`] takes the upstream's bytes and gives the caller's, and the events.
-//! 5. [`Exchange::end`] gives the answer, and the record to seal: its thoughts, and the outline of what could be seen.
-//!
-//! # A conversation of one's own (`think ask`, `think chat`, `think acp`, the library)
-//!
-//! All its thoughts are there, each with its maker. [`outgoing::build`] decides with the same contract, the same ladder and
-//! the same words, and writes the request; [`Turn`](crate::turn::Turn) carries the answer.
+//! Both doors lead to one [`RequestContext::prepare`]. Behind it nothing touches the body.
 //!
 //! # What becomes of a thought
 //!
-//! | it is | somebody else's client | one's own conversation |
-//! | --- | --- | --- |
-//! | the model's, and wanted | sent; put back where the client dropped it | sent |
-//! | the model's, and not wanted | left out; the client's own on the model's wire stays | left out |
-//! | another's, which the model reads | as the model's | as the model's |
-//! | another's, which it cannot read | left out, whoever sends it; where one is demanded: the ladder | the same |
-//! | of an unknown maker | on the model's wire sent; elsewhere without its seal, or not | an imported one: as the model's |
-//! | demanded, and nobody has it | the ladder; `restore = "required"`: 400 | the ladder |
-//! | cut off by the provider | never sent | never sent |
-//! | kept out by a setting | left out, and nothing is done about it | the same |
+//! | it is | what is done |
+//! | --- | --- |
+//! | the model's, and wanted | it is sent; a client that dropped it has it put back |
+//! | the model's, and not wanted | it is left out; a client's own stays on the model's wire |
+//! | another's, which the model reads | as the model's |
+//! | another's, which it cannot read | it is left out, whoever sends it; where one is demanded: the ladder |
+//! | of an unknown maker | on the model's wire a client's is sent; elsewhere without its seal, or not; an imported one is taken for the model's |
+//! | demanded, and nobody has it | the ladder; for a client with `restore = "required"`: 400 |
+//! | cut off by the provider | it is never sent |
+//! | kept out by a setting | it is left out, and nothing is done about it |
+//! | refused by the model | it alone is left out, at this model, from then on |
 //!
 //! The ladder: the value that the provider documents; else the answer told in words; else thinking off for this request;
-//! else as it is.
+//! else as it is. [`decide`] says how each of these is found out.
 
 mod align;
 mod answer;
@@ -40,7 +36,9 @@ mod body;
 mod difference;
 mod handling;
 mod head;
+mod mending;
 mod mint;
+mod own;
 mod pair;
 mod repaired;
 mod show;
@@ -51,12 +49,15 @@ pub use crate::restore::Found;
 pub use answer::{Done, Ending, Exchange, Name, error_event};
 pub use difference::{Difference, Differences, Side};
 pub use handling::{Handling, Restore, Thoughts, View};
+pub use mending::{Mending, Sent, may_be_repaired};
+pub use own::{Ended, Finished, Own, Turn, build};
 
 use crate::content::{Content, Origin};
 use crate::contract::Return;
 use crate::decide::{self, Decided, Input, Memory, Vault};
 use crate::decision::Counts;
 use crate::json::{Doc, Val};
+use crate::mask::Masker;
 use crate::outgoing::{self, Choice};
 use crate::plane::{Open, Tenant};
 use crate::provider::Target;
@@ -96,12 +97,12 @@ pub enum Need {
     Nothing,
 }
 
-/// A caller's request that was read.
+/// A request that was read: somebody else's client's, or one of a conversation of one's own.
 #[derive(Debug)]
 pub struct RequestContext<'d> {
-    caller: &'static dyn Wire,
-    doc: &'d Doc<'d>,
-    request: Request,
+    /// `None`: the conversation is one's own.
+    caller: Option<Caller<'d>>,
+    request: Cow<'d, Request>,
     target: Target,
     settings: Resolved,
     handling: Handling,
@@ -121,17 +122,28 @@ pub struct RequestContext<'d> {
     is_lowered: bool,
     /// Somebody wants to know how what goes out differs from what came.
     is_compared: bool,
+    /// Covers secrets in a conversation of one's own.
+    masker: Option<&'d Masker>,
+}
+
+/// Somebody else's client, as far as it is known.
+#[derive(Clone, Copy, Debug)]
+struct Caller<'d> {
+    /// The wire that its request came on.
+    wire: &'static dyn Wire,
+    /// Its request.
+    doc: &'d Doc<'d>,
 }
 
 /// The parts of a request that a refusal removed.
 #[derive(Debug, Default)]
 struct LeftOut {
+    /// All thoughts of a conversation of one's own.
+    is_all: bool,
     /// The keyed digests of payloads and texts.
     marks: BTreeSet<String>,
     /// The ids of vault records.
     records: BTreeSet<String>,
-    /// Paths of members outside the messages.
-    members: Vec<&'static str>,
 }
 
 /// The upstream's request, and what will become of its answer.
@@ -175,34 +187,48 @@ impl<'d> RequestContext<'d> {
         let is_asked = handling.restore != Restore::Never;
         let question =
             is_asked.then(|| question(&request, &request.contents, owner.as_ref(), &target));
-        Ok(RequestContext {
-            caller,
-            doc,
+        let memory = Memory {
+            // Nothing is told there, and nothing that is demanded stays out.
+            is_afresh: handling.restore == Restore::Required,
+            ..Memory::default()
+        };
+        let own = RequestContext::of(Cow::Owned(request), target, settings);
+        let caller = Some(Caller { wire: caller, doc });
+        Ok(RequestContext { caller, handling, owner, question, memory, ..own })
+    }
+
+    /// A request of a conversation of one's own, of which nothing is missing.
+    #[must_use]
+    pub fn own(request: &'d Request, target: &Target, settings: &Resolved) -> Self {
+        let target = target.in_format(settings.format.value).into_owned();
+        RequestContext::of(Cow::Borrowed(request), target, settings)
+    }
+
+    fn of(request: Cow<'d, Request>, target: Target, settings: &Resolved) -> Self {
+        RequestContext {
+            caller: None,
             request,
             target,
             settings: settings.clone(),
-            handling,
-            owner,
-            question,
+            handling: Handling::default(),
+            owner: None,
+            question: None,
             bare: None,
             left_out: LeftOut::default(),
-            memory: Memory {
-                // Nothing is told there, and nothing that is demanded stays out.
-                is_afresh: handling.restore == Restore::Required,
-                ..Memory::default()
-            },
+            memory: Memory::default(),
             name: None,
             alias: None,
             most: None,
             is_lowered: false,
             is_compared: false,
-        })
+            masker: None,
+        }
     }
 
-    /// The wire that it came on.
+    /// The wire that it came on; `None`: the conversation is one's own.
     #[must_use]
-    pub fn caller(&self) -> &'static dyn Wire {
-        self.caller
+    pub fn caller(&self) -> Option<&'static dyn Wire> {
+        self.caller.map(|caller| caller.wire)
     }
 
     /// The model as it is asked, repairs included.
@@ -234,10 +260,10 @@ impl<'d> RequestContext<'d> {
         self.settings = settings;
     }
 
-    /// The request as the caller wrote it.
+    /// The request as the caller wrote it; `None`: the conversation is one's own.
     #[must_use]
-    pub fn root(&self) -> Val<'_> {
-        self.doc.root()
+    pub fn root(&self) -> Option<Val<'_>> {
+        self.caller.map(|caller| caller.doc.root())
     }
 
     /// The most tokens that the caller lets the answer take, if it says so.
@@ -250,7 +276,7 @@ impl<'d> RequestContext<'d> {
     pub fn set_most(&mut self, tokens: u64) {
         // A cap of nothing is no cap: nobody asks for an answer of nothing.
         let cap = self.request.max_tokens.filter(|cap| *cap > 0);
-        self.request.max_tokens = Some(cap.map_or(tokens, |cap| cap.min(tokens)));
+        self.request.to_mut().max_tokens = Some(cap.map_or(tokens, |cap| cap.min(tokens)));
         self.most = Some(tokens);
     }
 
@@ -258,7 +284,7 @@ impl<'d> RequestContext<'d> {
     /// one all the same.
     #[must_use]
     pub fn least_thought(&self) -> u64 {
-        let own = self.request.reasoning.max_tokens.filter(|_| self.caller.id() == "messages");
+        let own = self.request.reasoning.max_tokens.filter(|_| self.caller_is("messages"));
         let of_rule = self.target.rule.thinking.budget.map(|form| form.min);
         of_rule.or(own.map(|_| LEAST_BUDGET)).unwrap_or(1)
     }
@@ -271,7 +297,7 @@ impl<'d> RequestContext<'d> {
 
     /// Whether the answer is asked for as a stream; on wires where the path says so, the driver knows better.
     pub fn set_stream(&mut self, stream: bool) {
-        self.request.stream = stream;
+        self.request.to_mut().stream = stream;
     }
 
     /// Whether what goes out is compared with what came: for that all messages are looked at once more.
@@ -319,11 +345,51 @@ impl<'d> RequestContext<'d> {
     #[must_use]
     pub fn prepare(&self, found: &[Found], open: &dyn Open) -> Prepared {
         let origin = self.origin();
+        let choice = self.choice();
+        let mut settings = Cow::Borrowed(&self.settings);
+        if choice == Choice::ThinkingOff {
+            settings = Cow::Owned(decide::without_thinking(&settings));
+        }
+        let found = self.usable(found);
+        let decided = self.decided(&found, open, &origin, &settings);
+        if decided.is_off {
+            settings = Cow::Owned(decide::without_thinking(&settings));
+        }
+        let Decided { applied, missing, put_back, hook, .. } = decided;
+        let (counts, without) = (Counts::of(&applied.decisions), Without::of(&applied.decisions));
+        let came = &self.request.contents;
+        debug_assert_eq!(came.len(), applied.contents.len(), "each message goes in its own place");
+        let mut differences = self.is_compared.then(|| Differences::of(came, &applied.contents));
+        let (mut body, mut outgoing) = self.outgoing(applied, &settings);
+        let is_adapted = choice == Choice::ThinkingOff;
+        outgoing.adapted.extend(is_adapted.then_some(outgoing::THINKING));
+        let conflict = (choice == Choice::Conflict).then(|| self.conflict());
+        if let Some(differences) = differences.as_mut().filter(|_| body.is_some()) {
+            self.set_members(differences, &settings);
+        }
+        if self.caller.is_none() {
+            outgoing.body = self.covered(body.take().unwrap_or_default());
+        }
+        let exchange = Box::new(Exchange::new(self, outgoing, hook, origin));
+        Prepared { body, counts, missing, without, conflict, put_back, differences, exchange }
+    }
+
+    /// What goes of each thought: of one's own conversation all of them are there, of a caller's the vault knows more.
+    fn decided<'s>(
+        &'s self,
+        found: &'s [Found],
+        open: &'s dyn Open,
+        origin: &'s Origin,
+        settings: &Resolved,
+    ) -> Decided<'s> {
+        let Some(caller) = self.caller else {
+            let is_refused = |word: &str| self.is_refused(word);
+            return decide::ours(&self.request, &self.target, settings, &is_refused);
+        };
         let owner = self.owner.as_ref();
-        let found = &*self.usable(found);
         let input = Input {
             request: &self.request,
-            caller: self.caller,
+            caller: caller.wire,
             contents: self.bare.as_ref().unwrap_or(&self.request.contents),
             target: &self.target,
             is_own_wire: self.is_own_wire(),
@@ -334,46 +400,27 @@ impl<'d> RequestContext<'d> {
                 tenant: owner.map(|owner| &owner.tenant),
                 secret: owner.map(|owner| &owner.secret),
                 open,
-                origin: &origin,
+                origin,
                 is_kept: owner.is_some_and(|owner| owner.is_kept),
             },
             may_fall_back: self.handling.restore == Restore::Recommended && !self.handling.dry_run,
             most: self.handling.max_restore_tokens,
             memory: self.memory,
         };
-        let choice = self.choice();
-        let mut settings = Cow::Borrowed(&self.settings);
-        if choice == Choice::ThinkingOff {
-            settings = Cow::Owned(decide::without_thinking(&settings));
+        let mut decided = decide::decide(&input, settings);
+        if !decided.is_off && self.began_off(&decided.applied.decisions, settings) {
+            decided = decide::decide(&input, &decide::without_thinking(settings));
+            decided.is_off = true;
         }
-        let mut decided = decide::decide(&input, &settings);
-        if decided.is_off {
-            settings = Cow::Owned(decide::without_thinking(&settings));
-        } else if self.began_off(&decided.applied.decisions, &settings) {
-            settings = Cow::Owned(decide::without_thinking(&settings));
-            decided = decide::decide(&input, &settings);
-        }
-        let Decided { applied, missing, put_back, hook, .. } = decided;
-        let applied = self.without_refused(applied);
-        let (counts, without) = (Counts::of(&applied.decisions), Without::of(&applied.decisions));
-        let came = &self.request.contents;
-        debug_assert_eq!(came.len(), applied.contents.len(), "each message goes in its own place");
-        let mut differences = self.is_compared.then(|| Differences::of(came, &applied.contents));
-        let (body, mut outgoing) = self.outgoing(applied, &settings);
-        let is_adapted = choice == Choice::ThinkingOff;
-        outgoing.adapted.extend(is_adapted.then_some(outgoing::THINKING));
-        let conflict = (choice == Choice::Conflict).then(|| self.conflict());
-        if let Some(differences) =
-            differences.as_mut().filter(|_| self.is_own_wire() && body.is_some())
-        {
-            self.set_members(differences, &settings);
-        }
-        let exchange = Box::new(Exchange::new(self, outgoing, hook, origin));
-        Prepared { body, counts, missing, without, conflict, put_back, differences, exchange }
+        Decided { applied: self.without_refused(decided.applied), ..decided }
     }
 
     fn is_own_wire(&self) -> bool {
-        self.caller.id() == self.target.wire.id()
+        self.caller_is(self.target.wire.id())
+    }
+
+    fn caller_is(&self, wire: &str) -> bool {
+        self.caller.is_some_and(|caller| caller.wire.id() == wire)
     }
 
     fn goes_as_it_came(&self) -> bool {
@@ -385,10 +432,10 @@ impl<'d> RequestContext<'d> {
     fn mint(&self) -> Option<Mint> {
         let contract = &self.target.rule.contract;
         let owner = self.owner.as_ref().filter(|it| it.is_kept && !self.handling.dry_run)?;
-        let is_translated = self.caller.id() != self.target.wire.id();
+        let caller = self.caller()?;
         let of = Of {
-            calls: contract.tickets.map(|_| ticket::Form::of(self.caller)),
-            thoughts: is_translated && self.caller.wants_signatures(),
+            calls: contract.tickets.map(|_| ticket::Form::of(caller)),
+            thoughts: !self.is_own_wire() && caller.wants_signatures(),
         };
         let is_wanted = (of.calls.is_some() || of.thoughts) && contract.returns != Return::Never;
         is_wanted.then(|| Mint::new(owner.secret.clone(), owner.record.clone(), of))

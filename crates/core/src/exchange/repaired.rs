@@ -1,11 +1,10 @@
 //! Prepares a refused request again with a repair.
 
-use super::{RequestContext, question};
+use super::{LeftOut, RequestContext, question};
 use crate::content::Content;
 use crate::decide::{self, Applied, Named, Repair};
 use crate::decision::{Action, Why};
 use crate::outgoing::without_member;
-use crate::provider::EffortForm;
 use crate::restore::{Found, Secret};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -20,33 +19,28 @@ impl RequestContext<'_> {
 
     /// Prepares the request otherwise from now on.
     pub fn repair(&mut self, repair: Repair) {
+        if let Some(taught) = repair.taught_to(&self.target) {
+            self.target = taught;
+            return;
+        }
         match repair {
-            Repair::Apart | Repair::Forbid | Repair::Return(_) | Repair::Sign => {
-                if let Some(learned) = repair.contract(self.target.rule.contract) {
-                    self.target = self.target.clone().with_contract(learned, "learned");
-                }
-            }
             Repair::Off => {
                 let thinking = &mut self.target.rule.thinking;
                 // Anthropic is the provider that asks for this repair, so its form is the default.
                 thinking.off = thinking.off.or(Some(r#"{"thinking":{"type":"disabled"}}"#));
                 self.settings.enabled.value = false;
             }
-            Repair::Efforts(efforts) => {
-                let path = match self.target.wire.id() {
-                    "responses" => "reasoning.effort",
-                    "messages" => "output_config.effort",
-                    _ => "reasoning_effort",
-                };
-                let unknown = EffortForm { path, words: &[], only: None };
-                let form = self.target.rule.thinking.effort.unwrap_or(unknown);
-                self.target.rule.thinking.effort = Some(EffortForm { only: Some(efforts), ..form });
-            }
-            Repair::Without(member) => self.left_out.members.push(member),
+            Repair::Omit | Repair::Replace if self.caller.is_none() => self.left_out.is_all = true,
             Repair::Omit | Repair::Replace => {
                 self.memory.omits = repair == Repair::Omit;
                 self.ask_anew(decide::bare(&self.request.contents));
             }
+            Repair::Apart
+            | Repair::Efforts(_)
+            | Repair::Forbid
+            | Repair::Return(_)
+            | Repair::Sign
+            | Repair::Without(_) => {}
         }
     }
 
@@ -54,6 +48,9 @@ impl RequestContext<'_> {
     pub fn leave_out(&mut self, marks: impl IntoIterator<Item = String>, records: &[String]) {
         self.left_out.marks.extend(marks);
         self.left_out.records.extend(records.iter().cloned());
+        if self.caller.is_none() {
+            return;
+        }
         let contents = self.bare.as_deref().unwrap_or(&self.request.contents);
         let (contents, gone) = self.without_marked(Cow::Borrowed(contents));
         if !gone.is_empty() {
@@ -84,8 +81,13 @@ impl RequestContext<'_> {
         if self.left_out.marks.is_empty() {
             return (contents, Vec::new());
         }
-        let secret = self.secret();
-        decide::without_named(contents, |word| self.left_out.marks.contains(&secret.mark(word)))
+        decide::without_named(contents, |word| self.is_refused(word))
+    }
+
+    /// Whether the provider refused the thought with this payload, id or text.
+    pub(super) fn is_refused(&self, word: &str) -> bool {
+        let LeftOut { is_all, marks, .. } = &self.left_out;
+        *is_all || !marks.is_empty() && marks.contains(&self.secret().mark(word))
     }
 
     fn secret(&self) -> Secret {
@@ -116,9 +118,11 @@ impl RequestContext<'_> {
 
     /// Removes the refused members that the gateway added. `None` if the body has no such member.
     pub(super) fn without_members(&self, body: &str) -> Option<String> {
-        let is_callers = |path: &str| self.is_own_wire() && self.doc.root().dotted(path).is_some();
+        let own = self.caller.filter(|_| self.is_own_wire());
+        let is_callers =
+            |path: &str| own.is_some_and(|caller| caller.doc.root().dotted(path).is_some());
         let mut left = None;
-        for path in self.left_out.members.iter().filter(|path| !is_callers(path)) {
+        for path in self.target.refuses.iter().filter(|path| !is_callers(path)) {
             left = without_member(left.as_deref().unwrap_or(body), path).or(left);
         }
         left

@@ -168,11 +168,12 @@ impl<A: Adjust> Output for ToCaller<A> {
     }
 }
 
-impl<A: Adjust> Pipeline<ToCaller<A>> {
+impl<A: Adjust> Pipeline<Option<ToCaller<A>>> {
     /// The error that ends a stream here and now, because there is no time for the rest of it.
     #[must_use]
     pub fn interrupted(&mut self, why: &str) -> Vec<u8> {
         let Pipeline { reader, fold, output, .. } = self;
+        let Some(output) = output else { return Vec::new() };
         if let Some(encoder) = &mut output.encoder {
             let mut out = Vec::new();
             encoder.event(Event::Problem(&broken_off(why)), &mut out);
@@ -271,7 +272,8 @@ mod tests {
         );
         for (stream, numbers) in [(&*stream, ["42", "43"]), ("", ["0", "1"])] {
             for cut in [None, Some("reasoning_budget_exceeded: it is spent")] {
-                let mut pipeline = Pipeline::with(reader(), ToCaller::relayed(wire, true, ()));
+                let output = Some(ToCaller::relayed(wire, true, ()));
+                let mut pipeline = Pipeline::with(reader(), output);
                 let mut out = Vec::new();
                 pipeline.push(stream.as_bytes(), &mut out, &mut |_: Event<'_>| {});
                 let interrupted = pipeline.interrupted("it is being stopped");

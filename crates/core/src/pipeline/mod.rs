@@ -10,8 +10,7 @@
 //!
 //! | who | reads by | writes |
 //! | --- | --- | --- |
-//! | [`Turn`](crate::turn::Turn), a request of ours | the model's rule | nothing ([`Unwritten`]) |
-//! | [`Exchange`](crate::exchange::Exchange), a request of a caller | the model's rule | the caller's wire ([`ToCaller`]) |
+//! | [`Exchange`](crate::exchange::Exchange), a request | the model's rule | the caller's wire ([`ToCaller`]), if there is a caller |
 //! | [`StreamConverter`](crate::convert::StreamConverter), a file | the wire alone | another wire ([`ToCaller`]) |
 //! | [`ReasoningStreamAdapter`](crate::adapter::ReasoningStreamAdapter) | the provider's rule | nothing |
 //!
@@ -71,6 +70,25 @@ pub trait Output {
 pub struct Unwritten;
 
 impl Output for Unwritten {}
+
+/// Where there is none, nobody gets the answer's bytes.
+impl<O: Output> Output for Option<O> {
+    fn refused(&mut self) {
+        self.iter_mut().for_each(Output::refused);
+    }
+
+    fn bytes(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        self.iter_mut().for_each(|it| it.bytes(bytes, out));
+    }
+
+    fn event(&mut self, event: Event<'_>, out: &mut Vec<u8>) {
+        self.iter_mut().for_each(|it| it.event(event, out));
+    }
+
+    fn end(&mut self, ended: &Ended, out: &mut Vec<u8>) {
+        self.iter_mut().for_each(|it| it.end(ended, out));
+    }
+}
 
 /// What an answer came to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -43,6 +43,8 @@ pub struct Target {
     pub draws_ids: bool,
     /// What the model costs, if anybody knows.
     pub price: Option<Price>,
+    /// The members of our requests that it refused, by their paths.
+    pub refuses: Vec<&'static str>,
 }
 
 /// What stands for the source of a rule where there is none.
@@ -135,6 +137,7 @@ impl Target {
             lists_ids,
             draws_ids,
             price: Price::built_in(provider.id, model),
+            refuses: Vec::new(),
         }
     }
 

@@ -5,6 +5,7 @@ use super::block::{need, read_block, read_extra, write_block, write_extra};
 use crate::content::{Content, Origin, Speaker};
 use crate::json::{Raw, Val, Writer};
 use crate::usage::Usage;
+use std::borrow::Cow;
 use std::fmt;
 
 /// Why a JSON value is not a content.
@@ -55,6 +56,9 @@ pub fn write_content(w: &mut Writer, content: &Content) {
         if content.about_tools {
             w.field_bool("aboutTools", true);
         }
+        if !content.refused.is_empty() {
+            w.key("refused").array(|w| content.refused.iter().for_each(|mark| w.str(mark)));
+        }
         write_extra(w, &content.extra);
     });
 }
@@ -88,6 +92,7 @@ pub fn read_content(value: Val<'_>) -> Result<Content, ShapeError> {
         usage: value.some("usage").map(read_usage),
         signature: value.string("signature"),
         about_tools: value.bool("aboutTools").unwrap_or(false),
+        refused: texts(value.get("refused")),
         extra: read_extra(value),
         ..Content::new(speaker, blocks)
     })
@@ -110,6 +115,11 @@ pub fn read_usage(value: Val<'_>) -> Usage {
         is_priced_apart: false,
         raw: value.some("raw").map(Raw::from),
     }
+}
+
+fn texts(list: Option<Val<'_>>) -> Vec<String> {
+    let texts = list.into_iter().flat_map(Val::items).filter_map(Val::as_str);
+    texts.map(Cow::into_owned).collect()
 }
 
 fn read_origin(value: Val<'_>) -> Origin {

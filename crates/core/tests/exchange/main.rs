@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "everything here is a test")]
 
+mod again;
 mod beside;
 mod decisions;
 mod differences;
+mod faces;
 mod foreign;
 mod fragments;
 mod ladder;

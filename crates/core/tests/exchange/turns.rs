@@ -3,8 +3,8 @@
 use crate::{Gateway, Lock, body};
 use thinkthrough_core::content::{Block, Speaker, Thinking};
 use thinkthrough_core::contract::{Contract, Older, Return};
+use thinkthrough_core::exchange::build;
 use thinkthrough_core::json::Doc;
-use thinkthrough_core::outgoing;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::Resolved;
@@ -19,7 +19,7 @@ fn is_under_way(wire: &str, body: &str) -> bool {
     let contract = Contract::plain(Return::CurrentTurn, "reasoning_content");
     let target = Target::built_in("vllm", None, "m").unwrap().with_contract(contract, "test");
     let request = Request { contents, ..Request::default() };
-    let built = outgoing::build(&request, &target, &Resolved::default());
+    let built = build(&request, &target, &Resolved::default());
     built.decisions.iter().any(|it| it.action.is_sent())
 }
 

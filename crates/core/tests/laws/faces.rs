@@ -6,6 +6,7 @@ use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Content, Speaker};
 use thinkthrough_core::convert::{self, StreamConverter};
 use thinkthrough_core::event::{Event, Fold};
+use thinkthrough_core::exchange::Turn;
 use thinkthrough_core::exchange::{Ending, Handling, RequestContext};
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::pipeline::Pipeline;
@@ -14,7 +15,6 @@ use thinkthrough_core::provider::{ALL, Target};
 use thinkthrough_core::read::{Form, Reader};
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::Resolved;
-use thinkthrough_core::turn::Turn;
 use thinkthrough_core::wire::{Dialect, Wire};
 
 /// An answer on the wire `from`, whose caller speaks `to`.
@@ -115,10 +115,11 @@ impl Way {
     }
 
     fn turn(self, pieces: &[&[u8]]) -> Answer {
-        let mut turn = Turn::begin(&self.request(), &self.target().0, &Resolved::default());
+        let request = self.request();
+        let mut turn = Turn::begin(&request, &self.target().0, &Resolved::default());
         turn.head(200);
         pieces.iter().for_each(|piece| turn.push(piece, &mut ignored));
-        turn.end(self.cut, &mut ignored).answer
+        turn.finish(self.cut, &mut ignored).answer
     }
 
     /// `None` where no provider has the wire as its default.

@@ -2,9 +2,10 @@
 
 use thinkthrough_core::allowance::within;
 use thinkthrough_core::budget::OnExceed;
+use thinkthrough_core::exchange::build;
 use thinkthrough_core::exchange::{Handling, Prepared, RequestContext};
 use thinkthrough_core::json::Doc;
-use thinkthrough_core::outgoing::{self, Outgoing};
+use thinkthrough_core::outgoing::Outgoing;
 use thinkthrough_core::plane::{Open, SealError};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
@@ -33,7 +34,7 @@ impl Open for Shut {
 
 /// What our own client sends with these settings.
 fn ours(target: &Target, settings: &Resolved) -> Outgoing {
-    outgoing::build(&Request::default(), target, settings)
+    build(&Request::default(), target, settings)
 }
 
 /// What goes upstream of a caller's request; `None` where its bytes stay.

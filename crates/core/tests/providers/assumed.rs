@@ -3,7 +3,7 @@
 use crate::forms;
 use thinkthrough_core::content::{Block, Content, Origin, Speaker, Thinking};
 use thinkthrough_core::decision::Action;
-use thinkthrough_core::outgoing::build;
+use thinkthrough_core::exchange::build;
 use thinkthrough_core::provider::{ALL, Endpoint, ModelRule, Provider, Target, ThinkingForm, find};
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::{Effort, Resolved};

@@ -2,8 +2,8 @@
 
 use thinkthrough_core::content::{Block, Content, Origin, Speaker, Thinking};
 use thinkthrough_core::contract::{Contract, Readable, Return, WeakIds};
+use thinkthrough_core::exchange::build;
 use thinkthrough_core::json::Doc;
-use thinkthrough_core::outgoing::build;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::Resolved;

@@ -1,12 +1,12 @@
 //! `reasoning.format`: which of two forms thoughts go back in, where an endpoint has two.
 
 use thinkthrough_core::content::{Block, Content, Speaker, Text, Thinking};
+use thinkthrough_core::exchange::Turn;
+use thinkthrough_core::exchange::build;
 use thinkthrough_core::json::Doc;
-use thinkthrough_core::outgoing;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::{Format, Layer, Partial, Source, resolve};
-use thinkthrough_core::turn::Turn;
 
 fn target(provider: &str, model: &str) -> Target {
     Target::built_in(provider, None, model).unwrap()
@@ -38,7 +38,7 @@ fn settings(target: &Target, format: Option<Format>) -> thinkthrough_core::setti
 fn sent(provider: &str, model: &str, field: &str, format: Option<Format>) -> (String, bool) {
     let target = target(provider, model);
     let settings = settings(&target, format);
-    let body = outgoing::build(&conversation(&target, field), &target, &settings).body;
+    let body = build(&conversation(&target, field), &target, &settings).body;
     let doc = Doc::parse_str(&body).unwrap();
     let answer = doc.root().get("messages").unwrap().items().nth(1).unwrap();
     (answer.raw().to_owned(), body.contains(r#""reasoning_split":true"#))
@@ -88,7 +88,7 @@ fn br_007_native_equals_field_where_an_endpoint_has_one_form() {
     ] {
         let target = target(provider, model);
         let request = conversation(&target, "reasoning_content");
-        let body = |format| outgoing::build(&request, &target, &settings(&target, format)).body;
+        let body = |format| build(&request, &target, &settings(&target, format)).body;
         let usual = body(None);
         assert_eq!(body(Some(Format::Field)), usual, "{provider} {model}");
         assert_eq!(body(Some(Format::Native)), usual, "{provider} {model}");
@@ -108,7 +108,7 @@ fn answers_to_a_request_in_tags_are_read_in_tags() {
         turn.head(200);
         let mut sink = |_: thinkthrough_core::event::Event<'_>| {};
         turn.push(stream.as_bytes(), &mut sink);
-        let blocks = turn.end(None, &mut sink).answer.blocks;
+        let blocks = turn.finish(None, &mut sink).answer.blocks;
         blocks.iter().filter(|block| matches!(block, Block::Thinking(_))).count()
     };
     assert_eq!((thoughts(Format::Native), thoughts(Format::Field)), (1, 0));

@@ -3,8 +3,8 @@
 use thinkthrough_core::content::{
     Block, Content, Origin, Speaker, Thinking, ToolCall, ToolResponse,
 };
+use thinkthrough_core::exchange::build;
 use thinkthrough_core::json::{Extra, Raw};
-use thinkthrough_core::outgoing::build;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::{Layer, Partial, Source, resolve};

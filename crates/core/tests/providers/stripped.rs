@@ -6,8 +6,8 @@ use thinkthrough_core::content::{
     ToolResponse,
 };
 use thinkthrough_core::contract::Contract;
+use thinkthrough_core::exchange::build;
 use thinkthrough_core::json::{Doc, Extra, Raw};
-use thinkthrough_core::outgoing;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::{Layer, Partial, Resolved, Source, resolve};
@@ -51,7 +51,7 @@ const WITHOUT: [&[(&str, &str)]; 3] = [
 
 fn sent(contents: &[Content], target: &Target, pairs: &[(&str, &str)]) -> String {
     let request = Request { model: "m".into(), contents: contents.to_vec(), ..Request::default() };
-    outgoing::build(&request, target, &settings(pairs)).body
+    build(&request, target, &settings(pairs)).body
 }
 
 fn extra(wire: &'static str, key: &str, value: &Value) -> Extra {
@@ -288,10 +288,10 @@ fn req_think_004_4_no_form_of_a_callers_thought_is_in_any_wires_body() {
         for (wire, provider, _) in WIRES {
             let target = target(wire, provider);
             let with = settings(&[("reasoning.includeInContext", "true")]);
-            let with = outgoing::build(&request, &target, &with).body;
+            let with = build(&request, &target, &with).body;
             assert!(wire != from.id() || with.contains(MARK), "{wire}: {with}");
             for without in WITHOUT {
-                let body = outgoing::build(&request, &target, &settings(without)).body;
+                let body = build(&request, &target, &settings(without)).body;
                 assert!(!body.contains(MARK), "{} to {wire}, {without:?}: {body}", from.id());
                 assert!(body.contains("said"), "{} to {wire}: {body}", from.id());
             }

@@ -1,7 +1,7 @@
 //! How models are asked to think.
 
 use std::num::NonZeroU64;
-use thinkthrough_core::outgoing;
+use thinkthrough_core::exchange::build;
 use thinkthrough_core::provider::{Target, ThinkingForm};
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::{Budget, Effort, Resolved};
@@ -133,7 +133,7 @@ fn what_the_user_says_goes_before_what_a_switch_says() {
         settings.effort.value = effort;
         settings.max_tokens.value = cap.and_then(NonZeroU64::new).map(Budget::Tokens);
         let target = Target::built_in(provider, None, model).unwrap();
-        outgoing::build(&Request::default(), &target, &settings).body
+        build(&Request::default(), &target, &settings).body
     };
     let high = body("gpt-5.2", "openai", Some(Effort::High), None);
     assert!(high.contains(r#""effort":"high""#), "{high}");
@@ -155,7 +155,7 @@ fn an_effort_becomes_a_budget_where_the_model_knows_only_budgets() {
     };
     for (max_tokens, budget) in [(Some(64_000), 4_096), (Some(4_000), 3_200), (None, 4_096)] {
         let request = Request { max_tokens, ..Request::default() };
-        let built = outgoing::build(&request, &target, &settings);
+        let built = build(&request, &target, &settings);
         assert!(built.body.contains(&format!("\"budget_tokens\":{budget}")), "{}", built.body);
         assert!(!built.body.contains("effort"), "{}", built.body);
         assert!(built.warnings.is_empty());
@@ -163,6 +163,6 @@ fn an_effort_becomes_a_budget_where_the_model_knows_only_budgets() {
     // The same said by a caller on another wire.
     let mut request = Request { max_tokens: Some(64_000), ..Request::default() };
     request.reasoning.effort = Some(Effort::High);
-    let built = outgoing::build(&request, &target, &Resolved::default());
+    let built = build(&request, &target, &Resolved::default());
     assert!(built.body.contains("\"budget_tokens\":16384"), "{}", built.body);
 }

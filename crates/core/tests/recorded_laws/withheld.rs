@@ -6,9 +6,9 @@
 use crate::bodies::Body;
 use serde_json::{Map, Value, json};
 use thinkthrough_core::decision::{Action, Decision};
+use thinkthrough_core::exchange::build;
 use thinkthrough_core::exchange::{Handling, RequestContext};
 use thinkthrough_core::json::Doc;
-use thinkthrough_core::outgoing;
 use thinkthrough_core::plane::{Open, SealError};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::settings::{Layer, Partial, Resolved, Source, resolve};
@@ -144,7 +144,7 @@ fn through(name: &str, wire: &str, text: &str) {
         let name = format!("{name} to {to}");
         hold(&name, text, body, &prepared.exchange.outgoing().decisions, to == wire);
         let request = caller.read_request(doc.root()).unwrap();
-        let written = outgoing::build(&request, &target, &settings);
+        let written = build(&request, &target, &settings);
         hold(&name, text, &written.body, &written.decisions, to == wire);
     }
 }

@@ -4,12 +4,12 @@ use crate::recordings::Case;
 use serde_json::Value;
 use thinkthrough_core::content::{Content, Speaker};
 use thinkthrough_core::contract::{Contract, Return};
+use thinkthrough_core::exchange::Turn;
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::outgoing::Outgoing;
 use thinkthrough_core::provider::{Target, find};
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::Resolved;
-use thinkthrough_core::turn::Turn;
 
 /// Where the same models are served in the same way under another name; a configuration says `extends`.
 const EXTENDS: [(&str, &str); 3] =
@@ -78,11 +78,12 @@ fn previous<'c>(case: &Case, cases: &'c [Case]) -> Option<&'c Case> {
 
 /// Our own reading of an answer, as a turn gives it.
 fn answer(case: &Case, target: &Target) -> Content {
-    let mut turn = Turn::begin(&read(case), target, &Resolved::default());
+    let request = read(case);
+    let mut turn = Turn::begin(&request, target, &Resolved::default());
     turn.head(case.status);
     let mut ignore = |_: thinkthrough_core::event::Event<'_>| {};
     turn.push(&case.body, &mut ignore);
-    turn.end(None, &mut ignore).content.unwrap_or_else(|| panic!("{}: says nothing", case.id))
+    turn.finish(None, &mut ignore).content.unwrap_or_else(|| panic!("{}: says nothing", case.id))
 }
 
 /// The request of a recording in the neutral form.
@@ -111,6 +112,6 @@ impl Told<'_> {
 
     /// The request that we build.
     pub(crate) fn ours(&self, settings: &Resolved) -> Outgoing {
-        thinkthrough_core::outgoing::build(&self.request, &self.target, settings)
+        thinkthrough_core::exchange::build(&self.request, &self.target, settings)
     }
 }

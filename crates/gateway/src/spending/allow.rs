@@ -83,7 +83,7 @@ impl Tab {
         let Some(pass) = asking.pass.filter(|pass| !pass.budgets.is_none()) else {
             return Ok(Allowed::default());
         };
-        if is_in_background(asked.root()) {
+        if asked.root().is_some_and(is_in_background) {
             return Err(turned(403, "budget_unreadable", BACKGROUND));
         }
         let demands = Demands::of(&asking, asked, pass)?;

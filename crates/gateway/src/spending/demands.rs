@@ -49,9 +49,11 @@ impl Demands {
         pass: &Pass,
     ) -> Result<Self, Turned> {
         let doc = asking.body.and_then(|body| Doc::parse_str(body).ok());
-        let body = doc.as_ref().map_or_else(|| asked.root(), Doc::root);
+        let body = doc.as_ref().map(Doc::root).or_else(|| asked.root());
+        let nothing = || turned(400, "invalid_request_error", "there is no request".to_owned());
+        let body = body.ok_or_else(nothing)?;
         let target = asked.target();
-        let wire = if asking.is_as_it_is { asked.caller() } else { target.wire };
+        let wire = asked.caller().filter(|_| asking.is_as_it_is).unwrap_or(target.wire);
         // On other routes the gateway writes the cap of a budget over the caller's own.
         if asking.is_as_it_is
             && pass.blocks()

@@ -7,8 +7,9 @@ use crate::counted::{counts, tokens};
 use crate::screen::model::Level;
 use std::fmt::Write as _;
 use thinkthrough_core::content::Content;
+use thinkthrough_core::exchange::build;
 use thinkthrough_core::json::Doc;
-use thinkthrough_core::outgoing::{self, Outgoing};
+use thinkthrough_core::outgoing::Outgoing;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::{Display, Key};
 
@@ -71,7 +72,7 @@ pub(super) fn copy(session: &mut Session, rest: &str) {
 pub(super) fn explain(session: &mut Session, _: &str) {
     let Count { target, settings, contents, tools, .. } = session.request();
     let request = Request { contents, tools, stream: true, ..Request::default() };
-    let built = outgoing::build(&request, &target, &settings);
+    let built = build(&request, &target, &settings);
     let mut text = format!("`POST {}`\n\n", built.url);
     let _ = writeln!(
         text,
@@ -151,7 +152,7 @@ impl Session {
     pub(super) fn tell_parameters(&mut self) {
         let Count { target, settings, .. } = self.request();
         let request = Request { stream: true, ..Request::default() };
-        let built = outgoing::build(&request, &target, &settings);
+        let built = build(&request, &target, &settings);
         let parameters = parameters(&built);
         let said = if parameters.is_empty() { "nothing".to_owned() } else { parameters.join(", ") };
         let mut text = format!("sent to {}: {said}", self.model.name);

@@ -17,7 +17,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
 use thinkthrough_core::budget::BudgetRules;
 use thinkthrough_core::content::{Block, Content, Speaker, Text, Thinking};
-use thinkthrough_core::outgoing;
+use thinkthrough_core::exchange::build;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::Partial;
@@ -44,6 +44,7 @@ pub(super) fn model(provider: &str, name: &str) -> Model {
 
 pub(super) fn start() -> Start {
     Start {
+        lessons: crate::Lessons::default(),
         model: model("deepseek", "deepseek-v4-pro"),
         names_model: false,
         utility: None,
@@ -175,5 +176,5 @@ pub(super) fn answered(target: &Target, thought: &str, text: &str) -> Content {
 pub(super) fn wire(question: &Question) -> String {
     let request =
         Request { contents: question.contents.clone(), stream: true, ..Request::default() };
-    outgoing::build(&request, &question.target, &question.settings).body
+    build(&request, &question.target, &question.settings).body
 }

@@ -21,15 +21,17 @@ const EXTENDED_PAGE: &str =
 const BOUND_PAGE: &str =
     "https://platform.claude.com/docs/en/about-claude/models/whats-new-fable-5-1";
 
+/// Blocks that every host of Claude opens.
+/// Source: the guide on extended thinking, on signatures across platforms.
+const SEALED: Contract = Contract { readable: Readable::Family, ..Contract::sealed(Return::All) };
+
 /// Manual thinking: blocks are demanded in tool loops.
-pub(in crate::provider) const MANUAL: Contract =
-    Contract { only_when_on: true, ..Contract::sealed(Return::All) }
-        .required_in(Return::CurrentTurn)
-        .stated(EXTENDED_PAGE);
+pub(in crate::provider) const MANUAL: Contract = Contract { only_when_on: true, ..SEALED }
+    .required_in(Return::CurrentTurn)
+    .stated(EXTENDED_PAGE);
 
 /// Adaptive thinking: blocks are missed, not demanded.
-pub(in crate::provider) const ADAPTIVE: Contract =
-    Contract::sealed(Return::All).stated(ADAPTIVE_PAGE);
+pub(in crate::provider) const ADAPTIVE: Contract = SEALED.stated(ADAPTIVE_PAGE);
 
 /// Every block is bound to its prefix and its model.
 pub(in crate::provider) const BOUND: Contract =

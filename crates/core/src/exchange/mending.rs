@@ -1,0 +1,145 @@
+//! Repairs of a refused request, one after the other, and what those that helped teach.
+//!
+//! The first repair changes only the part that the refusal names. If that is refused as well, the vault's thoughts replace
+//! all thoughts of the client; the last repair removes all thoughts.
+
+use super::RequestContext;
+use crate::decide::{Named, PutBack, RefusalCause, Repair};
+use crate::provider::Target;
+use std::collections::BTreeSet;
+
+/// A request as it went out, which the provider refused.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent<'a> {
+    /// Its body.
+    pub body: &'a [u8],
+    /// The thoughts in it that the refusal may be about.
+    pub put_back: &'a PutBack,
+    /// Where it went.
+    pub target: &'a Target,
+    /// There may be thoughts beside those in it: a vault's, or those of a conversation of one's own.
+    pub has_more: bool,
+}
+
+/// The state of the repairs of one request.
+#[derive(Clone, Debug, Default)]
+pub struct Mending {
+    learned: Option<Repair>,
+    repaired: Option<Repair>,
+    /// The repair changes only the named part.
+    is_narrow: bool,
+    /// The thoughts that refusals named, with their records.
+    named: Vec<(Named, Vec<String>)>,
+    marks: BTreeSet<String>,
+    fault: Option<(RefusalCause, Vec<String>)>,
+}
+
+/// Whether a changed request may succeed: the provider refused what stands in it.
+#[must_use]
+pub fn may_be_repaired(status: u16, refusal: &str) -> bool {
+    match status {
+        400 | 404 | 409 | 413 | 422 => true,
+        500.. => Repair::names_history(refusal),
+        _ => false,
+    }
+}
+
+impl Mending {
+    /// What refusals of earlier requests taught about the model. It holds until this request is repaired otherwise.
+    pub fn learn(&mut self, fact: Option<Repair>) {
+        if self.repaired.is_none() {
+            self.learned = fact;
+        }
+    }
+
+    /// Applies what is known and the repair to a request that was read. The thoughts with the marks `refused` were refused
+    /// before.
+    pub fn apply(
+        &mut self,
+        asked: &mut RequestContext<'_>,
+        refused: impl IntoIterator<Item = String>,
+    ) {
+        self.learned.iter().for_each(|repair| asked.repair(*repair));
+        let wide = self.repaired.filter(|_| !self.is_narrow);
+        wide.iter().for_each(|repair| asked.refused(*repair));
+        self.marks = self.named.iter().flat_map(|(named, _)| asked.marks(named)).collect();
+        let records: Vec<String> = self.named.iter().flat_map(|it| it.1.clone()).collect();
+        asked.leave_out(refused.into_iter().chain(self.marks.iter().cloned()), &records);
+    }
+
+    /// Whether another repair may follow.
+    #[must_use]
+    pub fn may_go_on(&self) -> bool {
+        self.is_narrow || matches!(self.repaired, None | Some(Repair::Replace))
+    }
+
+    /// The repair that follows a refusal; `None` if none fits.
+    #[must_use]
+    pub fn after(&self, refusal: &str, sent: Sent<'_>) -> Option<Self> {
+        let Sent { body, put_back, target, has_more } = sent;
+        let repair = put_back.repair(refusal, body, target).filter(|_| self.may_go_on())?;
+        let is_first = self.repaired.is_none();
+        let is_in_vain = matches!(repair, Repair::Return(_) | Repair::Sign) && !has_more;
+        if is_in_vain || !is_first && !repair.leaves_out() {
+            return None;
+        }
+        let (named, records) = (Named::of(refusal, body), put_back.at_fault(refusal, body));
+        let is_narrow = is_first && repair.leaves_out() && !named.is_empty();
+        let is_clients = match is_narrow {
+            true => records.is_empty(),
+            false => self.is_narrow && put_back.has_own(),
+        };
+        let repaired = if repair == Repair::Omit && is_clients { Repair::Replace } else { repair };
+        let cause = RefusalCause::of(refusal).filter(|_| !records.is_empty());
+        let fault = cause.map(|cause| (cause, records.clone())).or_else(|| self.fault.clone());
+        let mut next = Mending { repaired: Some(repaired), is_narrow, fault, ..self.clone() };
+        if !named.is_empty() {
+            next.named.push((named, records));
+        }
+        Some(next)
+    }
+
+    /// A refusal that names no thought is remembered against all that were sent: in a conversation of one's own nobody else
+    /// puts one of them back.
+    pub(super) fn remember_all(&mut self, body: &[u8]) {
+        if !self.is_narrow && self.repaired.is_some_and(Repair::leaves_out) {
+            self.named.push((Named::all(body), Vec::new()));
+        }
+    }
+
+    /// What refusals of earlier requests taught.
+    #[must_use]
+    pub fn learned(&self) -> Option<Repair> {
+        self.learned
+    }
+
+    /// The repair of this request.
+    #[must_use]
+    pub fn repaired(&self) -> Option<Repair> {
+        self.repaired
+    }
+
+    /// What the repair teaches about the model, once the request was taken.
+    #[must_use]
+    pub fn fact(&self) -> Option<Repair> {
+        self.repaired.filter(|repair| repair.is_learned())
+    }
+
+    /// The marks of the thoughts that the provider refused, once the request was taken without them.
+    #[must_use]
+    pub fn marks(&self) -> &BTreeSet<String> {
+        &self.marks
+    }
+
+    /// The records of the vault that are to blame, once the request was taken without them, and why.
+    #[must_use]
+    pub fn fault(&self) -> Option<(RefusalCause, &[String])> {
+        self.fault.as_ref().map(|(cause, records)| (*cause, records.as_slice()))
+    }
+
+    /// Whether a refusal says that what was learned does not hold any more.
+    #[must_use]
+    pub fn is_wrong(&self, refusal: &str) -> bool {
+        self.learned.is_some() && self.repaired.is_none() && Repair::of(refusal).is_some()
+    }
+}

@@ -1,0 +1,294 @@
+//! A request of a conversation of one's own, and its answer.
+
+use super::mending::{Mending, Sent, may_be_repaired};
+use super::{Prepared, RequestContext};
+use crate::answer::Answer;
+use crate::content::{Content, Origin};
+use crate::decide::Repair;
+use crate::decision::Action;
+use crate::event::Sink;
+use crate::mask::Masker;
+use crate::outgoing::Outgoing;
+use crate::pipeline::{End, Failure};
+use crate::plane::{Open, SealError};
+use crate::problem::{Problem, ProblemCode};
+use crate::provider::Target;
+use crate::request::Request;
+use crate::settings::{Key, Resolved};
+use std::mem::take;
+
+/// One request to a model, and its answer, without any I/O: whoever drives it moves the bytes.
+///
+/// ```
+/// use thinkthrough_core::content::{Content, Speaker};
+/// use thinkthrough_core::event::Event;
+/// use thinkthrough_core::exchange::{Ended, Turn};
+/// use thinkthrough_core::provider::Target;
+/// use thinkthrough_core::request::Request;
+/// use thinkthrough_core::settings::Resolved;
+///
+/// let target = Target::built_in("deepseek", None, "deepseek-v4-pro").unwrap();
+/// let contents = vec![Content::text(Speaker::Human, "What is 2 + 2?")];
+/// let request = Request { contents, ..Request::default() };
+/// let mut turn = Turn::begin(&request, &target, &Resolved::default());
+/// let answered = loop {
+///     // Here turn.outgoing() is sent; this is what came back.
+///     let (status, body) = (200, br#"{"choices":[{"message":{"reasoning_content":"Easy.","content":"4"}}]}"#);
+///     turn.head(status);
+///     turn.push(body, &mut |_: Event<'_>| {});
+///     match turn.end(None, &mut |_: Event<'_>| {}) {
+///         Ended::Done(finished) => break finished.content.unwrap(),
+///         Ended::Again(repaired) => turn = *repaired,
+///     }
+/// };
+/// assert_eq!(answered.thoughts().next().unwrap().thought, "Easy.");
+/// ```
+#[derive(Debug)]
+pub struct Turn<'d> {
+    own: Own<'d>,
+    /// The model as it is asked, repairs included.
+    target: Target,
+    mending: Mending,
+    prepared: Prepared,
+    status: u16,
+    /// What the provider says against the request, as long as it may be repaired.
+    refusal: Vec<u8>,
+}
+
+/// A conversation of one's own that goes to a model.
+#[derive(Clone, Debug)]
+pub struct Own<'d> {
+    /// The conversation, and what is asked for.
+    pub request: &'d Request,
+    /// The model.
+    pub target: Target,
+    /// The settings that hold.
+    pub settings: Resolved,
+    /// Covers secrets in what users and tools wrote.
+    pub masker: Option<&'d Masker>,
+    /// Somebody wants to know how what goes out [differs](Prepared::differences) from the conversation.
+    pub is_compared: bool,
+}
+
+impl<'d> Own<'d> {
+    /// A conversation that goes as it is, and nobody wants to know more.
+    #[must_use]
+    pub fn new(request: &'d Request, target: &Target, settings: &Resolved) -> Self {
+        let (target, settings) = (target.clone(), settings.clone());
+        Own { request, target, settings, masker: None, is_compared: false }
+    }
+
+    /// The request that would go out. A pure function: the same conversation, target and settings give the same bytes.
+    #[must_use]
+    pub fn outgoing(self) -> Outgoing {
+        Turn::of(self).prepared.exchange.into_outgoing()
+    }
+}
+
+/// How a request ended.
+#[derive(Debug)]
+pub enum Ended<'d> {
+    /// With an answer, or with a failure that nothing can be done about.
+    Done(Box<Finished>),
+    /// It was refused for what it says of thoughts. This one says it otherwise, and is to be sent.
+    Again(Box<Turn<'d>>),
+}
+
+/// What a request came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// What the provider said.
+    pub answer: Answer,
+    /// How it ended.
+    pub end: End,
+    /// The message that goes into the conversation; `None` when nothing was said.
+    pub content: Option<Content>,
+    /// Why there is no proper answer, in a sentence for people.
+    pub failure: Option<Failure>,
+    /// What a refusal taught about the model: further requests go [to the model as it teaches it](Repair::taught_to).
+    pub fact: Option<Repair>,
+}
+
+/// A refusal that is longer says no more.
+const LONGEST: usize = 64 * 1024;
+
+/// The request that would go out, by [`Own::outgoing`].
+#[must_use]
+pub fn build(request: &Request, target: &Target, settings: &Resolved) -> Outgoing {
+    Own::new(request, target, settings).outgoing()
+}
+
+impl<'d> Turn<'d> {
+    /// Builds the request.
+    #[must_use]
+    pub fn begin(request: &'d Request, target: &Target, settings: &Resolved) -> Self {
+        Turn::of(Own::new(request, target, settings))
+    }
+
+    /// Builds the request.
+    #[must_use]
+    pub fn of(own: Own<'d>) -> Self {
+        Turn::mended(own, Mending::default())
+    }
+
+    fn mended(own: Own<'d>, mut mending: Mending) -> Self {
+        let mut asked = RequestContext::own(own.request, &own.target, &own.settings);
+        asked.compare(own.is_compared);
+        asked.cover(own.masker);
+        let known = refused(&own.request.contents, &asked.target.origin(None));
+        mending.apply(&mut asked, known);
+        let mut prepared = asked.prepare(&[], &Nothing);
+        let said = mending.repaired().map(|repair| again(repair, &asked.target));
+        prepared.exchange.warn(said);
+        let target = asked.target;
+        Turn { own, target, mending, prepared, status: 200, refusal: Vec::new() }
+    }
+
+    /// The request to send.
+    #[must_use]
+    pub fn outgoing(&self) -> &Outgoing {
+        self.prepared.exchange.outgoing()
+    }
+
+    /// What is known of the request beside its bytes.
+    #[must_use]
+    pub fn prepared(&self) -> &Prepared {
+        &self.prepared
+    }
+
+    /// The conversation.
+    #[must_use]
+    pub fn request(&self) -> &'d Request {
+        self.own.request
+    }
+
+    /// The model as it is asked, repairs included.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// What was repaired in it.
+    #[must_use]
+    pub fn repaired(&self) -> Option<Repair> {
+        self.mending.repaired()
+    }
+
+    /// The head of the answer came.
+    pub fn head(&mut self, status: u16) {
+        self.status = status;
+        self.prepared.exchange.head(status);
+    }
+
+    /// Bytes of the answer came.
+    pub fn push(&mut self, bytes: &[u8], sink: &mut dyn Sink) {
+        if self.may_be_repaired() && self.refusal.len() < LONGEST {
+            self.refusal.extend_from_slice(bytes);
+        } else {
+            self.prepared.exchange.push(bytes, &mut Vec::new(), sink);
+        }
+    }
+
+    /// The wire's own end of a stream was seen.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.prepared.exchange.is_over()
+    }
+
+    /// The answer is over. `cut` says why, when the transport broke off.
+    #[must_use]
+    pub fn end(self, cut: Option<&str>, sink: &mut dyn Sink) -> Ended<'d> {
+        match self.again() {
+            Some(next) => Ended::Again(Box::new(next)),
+            None => Ended::Done(Box::new(self.finish(cut, sink))),
+        }
+    }
+
+    /// The same, and a refusal is the end of it.
+    #[must_use]
+    pub fn finish(mut self, cut: Option<&str>, sink: &mut dyn Sink) -> Finished {
+        let refusal = take(&mut self.refusal);
+        let mut exchange = self.prepared.exchange;
+        if !refusal.is_empty() {
+            exchange.push(&refusal, &mut Vec::new(), sink);
+        }
+        let mut finished = exchange.finish(cut, self.target.origin(None), sink);
+        if let Some(content) = finished.content.as_mut().filter(|_| finished.failure.is_none()) {
+            content.refused.extend(self.mending.marks().iter().cloned());
+            finished.fact = self.mending.fact();
+        }
+        finished
+    }
+
+    fn may_be_repaired(&self) -> bool {
+        !(200..300).contains(&self.status) && self.mending.may_go_on()
+    }
+
+    /// The same request with a repair, where the refusal asks for one that changes it.
+    fn again(&self) -> Option<Self> {
+        let refusal = String::from_utf8_lossy(&self.refusal);
+        if !self.may_be_repaired() || !may_be_repaired(self.status, &refusal) {
+            return None;
+        }
+        let body = self.outgoing().body.as_bytes();
+        let (put_back, target) = (&self.prepared.put_back, &self.target);
+        let sent = Sent { body, put_back, target, has_more: true };
+        let mut mending = self.mending.after(&refusal, sent)?;
+        mending.remember_all(body);
+        let next = Turn::mended(self.own.clone(), mending);
+        (next.outgoing().body.as_bytes() != body).then_some(next)
+    }
+}
+
+/// What the user should know of a request that goes out a second time.
+fn again(repair: Repair, target: &Target) -> Problem {
+    let what = match repair.leaves_out() {
+        true => "thoughts in this request: it goes again without them, and they stay out",
+        false => "this request: it goes again in the form that the refusal asks for",
+    };
+    Problem::new(ProblemCode::Fallback, format!("`{}` refused {what}", target.model))
+}
+
+/// The marks of the thoughts that this model refused, as its answers in the conversation say.
+fn refused(contents: &[Content], model: &Origin) -> Vec<String> {
+    let its = contents.iter().filter(|content| {
+        content.origin.as_ref().is_some_and(|it| it.is_beside(model) && it.model == model.model)
+    });
+    its.flat_map(|content| content.refused.iter().cloned()).collect()
+}
+
+/// A conversation of one's own has nothing sealed.
+struct Nothing;
+
+impl Open for Nothing {
+    fn open(&self, key: u32, _: &[u8], _: &[u8]) -> Result<Vec<u8>, SealError> {
+        Err(SealError::KeyGone(key))
+    }
+}
+
+/// A refusal that is about missing reasoning, after reasoning was left out, has a known remedy.
+pub(super) fn remedy(message: &str, outgoing: &Outgoing) -> Option<String> {
+    // The last is all that some servers say when a thought is missing.
+    const WORDS: [&str; 6] =
+        ["encrypted", "reasoning", "signature", "thinking", "thought", "param incorrect"];
+    let lower = message.to_ascii_lowercase();
+    if !WORDS.iter().any(|word| lower.contains(word)) {
+        return None;
+    }
+    let mut of_blocks = outgoing.decisions.iter().filter(|it| it.block.is_some());
+    let left_out = of_blocks.find(|it| it.action == Action::Strip)?;
+    let (message, setting) = (left_out.message, left_out.setting);
+    let value = match Key::parse(setting)? {
+        Key::StripFromContext => "none",
+        Key::Enabled => "true",
+        Key::IncludeInContext
+        | Key::IncludeInResponse
+        | Key::Effort
+        | Key::MaxTokens
+        | Key::Format
+        | Key::Display => "auto",
+    };
+    Some(format!(
+        "the thought of message {message} was left out by `{setting}`; set that to `{value}`"
+    ))
+}

@@ -1,0 +1,167 @@
+//! A refused request of a conversation of one's own goes out once more with a repair, and the conversation remembers it.
+
+use std::mem::replace;
+use thinkthrough_core::content::{Block, Content, Speaker, Thinking, ToolCall};
+use thinkthrough_core::event::Event;
+use thinkthrough_core::exchange::{Ended, Finished, Own, Repair, Turn, build};
+use thinkthrough_core::json::Doc;
+use thinkthrough_core::provider::Target;
+use thinkthrough_core::request::Request;
+use thinkthrough_core::settings::Resolved;
+
+const ANSWER: &str =
+    r#"{"type":"message","content":[{"type":"text","text":"Fine."}],"stop_reason":"end_turn"}"#;
+const CHAT_ANSWER: &str = r#"{"choices":[{"message":{"content":"Fine."},"finish_reason":"stop"}]}"#;
+
+/// What the provider says to each request, until there is an answer; gives the bodies that went out.
+fn asked(turn: Turn<'_>, says: &[(u16, &str)]) -> (Vec<String>, Finished) {
+    let (mut turn, mut bodies) = (turn, Vec::new());
+    for (status, body) in says {
+        bodies.push(turn.outgoing().body.clone());
+        turn.head(*status);
+        // The events of a refusal that is repaired reach nobody.
+        let mut heard = 0;
+        turn.push(body.as_bytes(), &mut |_: Event<'_>| heard += 1);
+        match turn.end(None, &mut |_: Event<'_>| heard += 1) {
+            Ended::Again(next) => {
+                assert_eq!(heard, 0);
+                turn = *next;
+            }
+            Ended::Done(finished) => {
+                assert_eq!(bodies.len(), says.len(), "{finished:?}");
+                return (bodies, *finished);
+            }
+        }
+    }
+    panic!("it is to be sent again: {}", turn.outgoing().body)
+}
+
+fn sealed(seal: &str) -> Block {
+    Block::Thinking(Thinking { signature: Some(seal.into()), ..Thinking::new("hm", "thinking") })
+}
+
+fn answer(target: &Target, blocks: Vec<Block>) -> Content {
+    Content { origin: Some(target.origin(None)), ..Content::new(Speaker::Ai, blocks) }
+}
+
+fn conversation(contents: Vec<Content>) -> Request {
+    Request { contents, ..Request::default() }
+}
+
+fn human(text: &str) -> Content {
+    Content::text(Speaker::Human, text)
+}
+
+fn begin<'d>(request: &'d Request, target: &Target) -> Turn<'d> {
+    Turn::begin(request, target, &Resolved::default())
+}
+
+fn claude() -> (Target, Request) {
+    let target = Target::built_in("anthropic", None, "claude-opus-4-6").unwrap();
+    let contents = vec![
+        human("Hi"),
+        answer(&target, vec![sealed("seal-number-one"), Block::text("Hello.")]),
+        human("And?"),
+        answer(&target, vec![sealed("seal-number-two"), Block::text("Well.")]),
+        human("So?"),
+    ];
+    (target, conversation(contents))
+}
+
+#[test]
+fn only_the_thought_that_is_named_goes_and_stays_out() {
+    let (target, mut request) = claude();
+    let refusal = r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.1.content.0: Invalid `signature` in `thinking` block"}}"#;
+    let (bodies, finished) = asked(begin(&request, &target), &[(400, refusal), (200, ANSWER)]);
+    assert!(bodies[0].contains("seal-number-one") && bodies[0].contains("seal-number-two"));
+    assert!(!bodies[1].contains("seal-number-one") && bodies[1].contains("seal-number-two"));
+    assert_eq!(finished.fact, None, "it says nothing about the model");
+    let content = finished.content.unwrap();
+    assert_eq!(content.refused.len(), 1);
+    // The conversation remembers it for this model, also when it was written down and read.
+    request.contents.extend([content, human("Then?")]);
+    for content in &mut request.contents {
+        use thinkthrough_core::shape::{read_content, write_content};
+        let line = thinkthrough_core::json::Raw::build(|w| write_content(w, content));
+        *content = read_content(Doc::parse_str(line.as_str()).unwrap().root()).unwrap();
+    }
+    let next = begin(&request, &target);
+    assert!(!next.outgoing().body.contains("seal-number-one"), "{}", next.outgoing().body);
+    assert!(next.outgoing().body.contains("seal-number-two"));
+    let other = Target::built_in("anthropic", None, "claude-opus-4-7").unwrap();
+    assert!(begin(&request, &other).outgoing().body.contains("seal-number-one"));
+}
+
+#[test]
+fn a_refusal_that_names_no_thought_costs_all_and_one_that_goes_on_ends() {
+    let (target, request) = claude();
+    let refusal = r#"{"error":{"message":"The block is bound to a different conversation."}}"#;
+    let turn = begin(&request, &target);
+    let (bodies, finished) = asked(turn, &[(400, refusal), (400, refusal)]);
+    assert!(!bodies[1].contains("seal-number"), "{}", bodies[1]);
+    let failure = finished.failure.unwrap();
+    assert!(failure.message.contains("bound to a different"), "{}", failure.message);
+    assert_eq!(finished.fact, None);
+}
+
+#[test]
+fn what_is_learned_about_a_model_holds_for_further_requests() {
+    let target = Target::built_in("openai-compatible", None, "house-model").unwrap();
+    let call = Block::ToolCall(ToolCall::new(Some("call_1"), "f"));
+    let thought = Block::Thinking(Thinking::new("T", "reasoning_content"));
+    let request = conversation(vec![human("Hi"), answer(&target, vec![thought, call])]);
+    assert!(!begin(&request, &target).outgoing().body.contains("\"T\""));
+    let refusal = r#"{"error":{"message":"thinking is enabled but reasoning_content is missing in assistant tool call message at index 1"}}"#;
+    let (bodies, finished) = asked(begin(&request, &target), &[(400, refusal), (200, CHAT_ANSWER)]);
+    assert!(bodies[1].contains(r#""reasoning_content":"T""#), "{}", bodies[1]);
+    let fact = finished.fact.unwrap();
+    assert_eq!(fact, Repair::Return(Some(("reasoning_content", " "))));
+    let taught = fact.taught_to(&target).unwrap();
+    assert_eq!(begin(&request, &taught).outgoing().body, bodies[1], "at once");
+}
+
+#[test]
+fn what_no_repair_changes_is_not_sent_again() {
+    let target = Target::built_in("openai-compatible", None, "house-model").unwrap();
+    let request = conversation(vec![human("Hi")]);
+    for (status, refusal) in [
+        (400, r#"{"error":{"message":"The `reasoning_content` must be passed back to the API."}}"#),
+        (400, r#"{"error":{"message":"the prompt is too long"}}"#),
+        (401, r#"{"error":{"message":"no key"}}"#),
+        (500, r#"{"error":{"message":"down"}}"#),
+    ] {
+        let (_, finished) = asked(begin(&request, &target), &[(status, refusal)]);
+        assert_eq!(finished.failure.unwrap().status, status);
+    }
+}
+
+#[test]
+fn claudes_seals_go_to_every_host_of_claude_until_one_refuses() {
+    let (_, mut request) = claude();
+    let other = Target::built_in("bedrock", None, "anthropic.claude-opus-4-6-v1").unwrap();
+    let before = build(&request, &other, &Resolved::default()).body;
+    assert!(before.contains("seal-number-one"), "{before}");
+    let refusal = r#"{"message":"Invalid `signature` in `thinking` block"}"#;
+    let said = r#"{"output":{"message":{"role":"assistant","content":[{"text":"Fine."}]}},"stopReason":"end_turn"}"#;
+    let (bodies, finished) = asked(begin(&request, &other), &[(400, refusal), (200, said)]);
+    assert!(!bodies[1].contains("seal-number"), "{}", bodies[1]);
+    let at = request.contents.len();
+    request.contents.extend([finished.content.unwrap(), human("Then?")]);
+    let kept = replace(&mut request.contents[at].refused, Vec::new());
+    assert!(begin(&request, &other).outgoing().body.contains("seal-number-one"));
+    request.contents[at].refused = kept;
+    assert!(!begin(&request, &other).outgoing().body.contains("seal-number"));
+}
+
+#[test]
+fn secrets_are_covered_before_a_request_is_made_and_in_its_repair() {
+    use thinkthrough_core::mask::{Masker, Tiers};
+    let masker = Masker::new(Tiers::ALL, &[7; 32]);
+    let (target, mut request) = claude();
+    request.contents[0] = human("password=hunter2xyzzy");
+    let own = Own { masker: Some(&masker), ..Own::new(&request, &target, &Resolved::default()) };
+    let refusal =
+        r#"{"error":{"message":"messages.1.content.0: Invalid `signature` in `thinking` block"}}"#;
+    let (bodies, _) = asked(Turn::of(own), &[(400, refusal), (200, ANSWER)]);
+    assert!(bodies.iter().all(|body| !body.contains("hunter2xyzzy")));
+}
