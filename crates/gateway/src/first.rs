@@ -33,8 +33,6 @@ impl Caller {
         self.pick(&mut way);
         let (job, prepared) = self.prepare(&mut way, doc).await?;
         account.made = job.made.clone();
-        account.untranslated.clone_from(&prepared.exchange.outgoing().untranslated);
-        account.adapted.clone_from(&prepared.exchange.outgoing().adapted);
         Ok(First { caller: self, way, job, prepared })
     }
 }

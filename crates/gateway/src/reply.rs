@@ -21,9 +21,6 @@ pub(crate) const EXPLAINS: &str = "x-thinkthrough";
 pub(crate) struct Account {
     pub(crate) made: Made,
     pub(crate) trace: String,
-    pub(crate) untranslated: Vec<String>,
-    /// The parameters that were brought into the form that the model takes.
-    pub(crate) adapted: Vec<&'static str>,
     /// The answer goes out before its record can be seen.
     pub(crate) is_unsaved: bool,
     /// Where its trace is, for a caller that asked.
@@ -37,8 +34,8 @@ impl Account {
     }
 
     fn value(&self) -> Option<HeaderValue> {
-        let Account { made, trace, untranslated, adapted, is_unsaved, trace_state } = self;
-        let Made { counts, without, learned, repaired, hops } = made;
+        let Account { made, trace, is_unsaved, trace_state } = self;
+        let Made { counts, without, learned, repaired, hops, untranslated, adapted } = made;
         let Counts { restored, missed, ambiguous, dropped } = counts;
         let mut value = format!(
             "restored={restored}; missed={missed}; ambiguous={ambiguous}; dropped={dropped}; trace={trace}"

@@ -52,6 +52,10 @@ pub(crate) struct Made {
     pub(crate) repaired: Option<Repair>,
     /// How many models were asked in vain before.
     pub(crate) hops: usize,
+    /// What the model's wire cannot say.
+    pub(crate) untranslated: Vec<String>,
+    /// The parameters that were brought into the form that the model takes.
+    pub(crate) adapted: Vec<&'static str>,
 }
 
 /// The upstream's refusal.

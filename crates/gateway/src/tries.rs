@@ -152,11 +152,11 @@ impl Caller {
             Some(picked) => picked.auth.clone(),
             None => credential_for(&route, self.credential.clone()),
         };
-        let decisions = &prepared.exchange.outgoing().decisions;
+        let outgoing = prepared.exchange.outgoing();
         let target = asked.target();
         let asks = (target.wire, &target.rule);
         let gate = self.house.tab.gate(&route, || expected(&body, Some(asks)));
-        let has_answers = decisions.iter().any(|decision| decision.block.is_none());
+        let has_answers = outgoing.decisions.iter().any(|decision| decision.block.is_none());
         let job = Job {
             body,
             keep: self.keep(&route, vault, tap),
@@ -173,6 +173,8 @@ impl Caller {
                 learned: way.lessons.mending.learned(),
                 repaired: way.lessons.mending.repaired(),
                 hops: way.hops,
+                untranslated: outgoing.untranslated.clone(),
+                adapted: outgoing.adapted.clone(),
             },
             session,
             took: began.elapsed(),
