@@ -26,7 +26,7 @@ pub fn lines(
     lines
 }
 
-/// Lists the state that is in force again: `taken up: m, effort high, budget 4000, $0.12 so far`. Leaves out each value
+/// Lists the state that is in force again: `taken up: m, effort high, thought cap 4000, $0.12 so far`. Leaves out each value
 /// that the command line overrides; `model` answers, and `settings` are in force.
 fn taken_up(state: &ConversationState, model: &str, settings: &Resolved) -> Option<String> {
     let mut parts = Vec::new();
@@ -45,7 +45,7 @@ fn worded(key: Key, value: &str) -> String {
     match (key, value) {
         (Key::Enabled, "false") => "thinking off".to_owned(),
         (Key::Enabled, _) => "thinking on".to_owned(),
-        (Key::MaxTokens, _) => format!("budget {value}"),
+        (Key::MaxTokens, _) => format!("thought cap {value}"),
         _ => format!("{} {value}", key.short()),
     }
 }
@@ -125,7 +125,7 @@ mod tests {
                 cost,
                 &[][..],
                 "m",
-                Some("taken up: m, effort high, budget 4000, $0.12 so far"),
+                Some("taken up: m, effort high, thought cap 4000, $0.12 so far"),
             ),
             (&off, none, &[], "m", Some("taken up: m, thinking off, display collapsed")),
             (
@@ -133,7 +133,7 @@ mod tests {
                 cost,
                 &[("effort", "low")],
                 "other",
-                Some("taken up: budget 4000, $0.12 so far"),
+                Some("taken up: thought cap 4000, $0.12 so far"),
             ),
             (&[], none, &[], "other", None),
         ] {
