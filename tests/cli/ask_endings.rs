@@ -68,3 +68,23 @@ fn silence_behind_a_tool_that_was_not_allowed_says_so() {
     let last = ran.err.lines().last().unwrap();
     assert!(last.starts_with("error: ") && last.contains("`shell`"), "{last}");
 }
+
+#[test]
+fn the_shown_answer_begins_at_its_first_line_and_the_kept_one_has_the_blank_lines() {
+    let place = Place::new("blank-lines");
+    let answer = chat("", "<think>\nhm\n</think>\n\n\nYes.\n\nNo.", None);
+    let upstream = Upstream::start(vec![answer; 2]);
+    let config = format!(
+        "[providers.own]\nwire = \"chat-completions\"\nbase_url = \"{}\"\napi_key = \"k\"\n",
+        upstream.url
+    );
+    let config = place.write("config.toml", &config);
+    let history = place.file("h.jsonl");
+    let args = ["--config", &config, "-m", "own/qwen3-8b", "--tools", "off"];
+    let ran = place.ask(&[&args[..], &["--history", &history, "hi"]].concat());
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "Yes.\n\nNo.\n"), "{}", ran.err);
+    let kept = std::fs::read_to_string(&history).unwrap();
+    assert!(kept.contains(r#""text":"\n\n\nYes.\n\nNo.""#), "{kept}");
+    let json = place.ask(&[&args[..], &["--json", "hi"]].concat()).json();
+    assert_eq!(json["text"], "\n\n\nYes.\n\nNo.", "programs read what came");
+}
