@@ -68,19 +68,23 @@ pub fn lost_provider(held: &str, contents: &[Content], target: &Target) -> Optio
     (*provider != target.provider).then(|| format!("there is no provider `{provider}` any more"))
 }
 
-/// Says how many thoughts of a conversation the model in use cannot read.
+/// Says how many thoughts of a conversation the model in use cannot read, and what brings them back.
 #[must_use]
 pub(crate) fn withheld(count: usize) -> String {
-    let plural = if count == 1 { "thought stays" } else { "thoughts stay" };
-    format!(
-        "{count} {plural} here, because only the model that thought them can read them; they are withheld, not lost, and \
-         go back when you change back"
-    )
+    match count {
+        1 => "1 thought stays here, because only the model that thought it can read it; it is kept, and goes back if you \
+              change back to that model"
+            .to_owned(),
+        _ => format!(
+            "{count} thoughts stay here, because only the models that thought them can read them; they are kept, and go \
+             back if you change back to those models"
+        ),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{lost_provider, taken_up};
+    use super::{lost_provider, taken_up, withheld};
     use thinkthrough_core::content::{Content, Speaker};
     use thinkthrough_core::provider::Target;
     use thinkthrough_core::settings::{Layer, Partial, Source, resolve};
@@ -111,6 +115,15 @@ mod tests {
         ] {
             assert_eq!(lost_provider(held, &said, &target), expected, "{held}");
         }
+    }
+
+    #[test]
+    fn one_sentence_says_how_many_thoughts_stay_and_what_brings_them_back() {
+        let one = "1 thought stays here, because only the model that thought it can read it; it is kept, and goes back \
+            if you change back to that model";
+        let two = "2 thoughts stay here, because only the models that thought them can read them; they are kept, and \
+            go back if you change back to those models";
+        assert_eq!([withheld(1), withheld(2)], [one, two]);
     }
 
     #[test]
