@@ -4,6 +4,7 @@ use super::ask_show::{put, tell};
 use super::ask_thought::{Shows, Thought, width};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
+use thinkthrough_chat::answer_start::AnswerStart;
 use thinkthrough_chat::counted::{tokens, withheld};
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_chat::screen::Flow;
@@ -27,6 +28,7 @@ pub(crate) struct Plain {
     flow: Option<Flow>,
     /// Standard error ends with a line that is written over.
     is_live: bool,
+    start: AnswerStart,
     has_answered: bool,
     ends_with_line: bool,
     warned: Vec<String>,
@@ -44,6 +46,7 @@ impl Plain {
             is_open: false,
             flow: is_terminal.then(Flow::default),
             is_live: false,
+            start: AnswerStart::default(),
             has_answered: false,
             ends_with_line: true,
             warned: Vec::new(),
@@ -122,10 +125,14 @@ impl Plain {
     }
 
     fn answer(&mut self, delta: &str) {
+        let delta = self.start.push(delta);
+        if delta.is_empty() {
+            return;
+        }
         self.close();
         self.has_answered = true;
         self.ends_with_line = delta.ends_with('\n');
-        put(&mut io::stdout(), &harmless(delta));
+        put(&mut io::stdout(), &harmless(&delta));
     }
 }
 

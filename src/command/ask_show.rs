@@ -97,11 +97,12 @@ pub(crate) fn write_json(
     last.usage = summed(&outcome.rounds);
     let count = |round: &Round| {
         let Answer { usage, blocks, .. } = &round.answer;
-        counted::total(usage.as_ref(), blocks, round.answer.is_complete())
+        counted::known(usage.as_ref(), blocks, round.answer.is_complete())
     };
     let mut w = Writer::new();
     write_answer_and(&mut w, &last, &|w| {
-        write_count(w, counted::sum(outcome.rounds.iter().map(count)));
+        let counts: Vec<_> = outcome.rounds.iter().filter_map(count).collect();
+        write_count(w, (!counts.is_empty()).then(|| counted::sum(counts)));
         w.key("rounds").array(|w| {
             for round in &outcome.rounds {
                 write_answer_and(w, &shown(&round.answer, shows), &|w| {
@@ -122,8 +123,9 @@ pub(crate) fn write_json(
     Ok(())
 }
 
-/// What was thought, and how that is known: where the provider says nothing, its `usage` has `null`.
-fn write_count(w: &mut Writer, count: TokenCount) {
+/// The tokens of the thoughts and the source of that number, which may be an estimate where `usage` has `null`.
+fn write_count(w: &mut Writer, count: Option<TokenCount>) {
+    let Some(count) = count else { return w.key("reasoning").null() };
     w.key("reasoning").object(|w| {
         w.field_u64("tokens", count.tokens);
         w.field_str("source", count.source.as_str());

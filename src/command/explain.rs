@@ -69,9 +69,10 @@ impl Explain {
             None => explain_wire::of(&body)?,
         };
         // The gateway reads a body only up to its own errors, which name no option of this command.
-        Doc::parse(&body).map_err(|error| {
+        let doc = Doc::parse(&body).map_err(|error| {
             Failure::Failed(format!("the request is {error}; give a `{}` request", wire.id()))
         })?;
+        let body = naming(&model, wire, &doc).map_or(body, String::into_bytes);
         let settings = self.said(&config)?;
         let (vaults, pass) = self.claim.known(&config).await?;
         let session = self.claim.session.clone();
@@ -96,6 +97,23 @@ impl Explain {
         let said = Key::ALL.into_iter().filter_map(|key| Some((key, word(key)?)));
         Ok(said.map(|(key, word)| format!("{}={word}", key.as_str())).collect())
     }
+}
+
+/// The request with `model` in it, if its API has the model in the body and it names none.
+fn naming(model: &str, wire: &dyn Wire, doc: &Doc<'_>) -> Option<String> {
+    let root = doc.root();
+    let is_in_path = wire.path("a", false) != wire.path("b", false);
+    // `agent` stands for a model (interactions).
+    let is_named = ["model", "agent"].iter().any(|name| root.get(name).is_some());
+    if is_in_path || is_named || !root.is_object() {
+        return None;
+    }
+    let mut w = Writer::new();
+    w.object(|w| {
+        w.field_str("model", model);
+        root.entries().for_each(|(key, value)| w.key(&key).raw_str(value.raw()));
+    });
+    Some(w.finish())
 }
 
 /// The options of the gateway that change what it sends.

@@ -140,6 +140,22 @@ fn b_11_ask_says_of_a_thought_what_the_chat_and_an_export_say() {
 }
 
 #[test]
+fn ask_json_has_no_count_where_nothing_was_reported_and_nothing_was_thought() {
+    let place = Place::new("no-count");
+    let json = |reported| {
+        let upstream = Upstream::start(vec![chat("", "done", reported)]);
+        let config = config(&place, &upstream, "deepseek", "");
+        place.ask(&["--config", &config, "-m", "own/deepseek-v4", "--json", QUESTION]).json()
+    };
+    let unknown = json(None);
+    let counts = (&unknown["reasoning"], &unknown["rounds"][0]["reasoning"]);
+    assert_eq!(counts, (&Value::Null, &Value::Null));
+    let none = json(Some(0));
+    let count = serde_json::json!({"tokens": 0, "source": "reported"});
+    assert_eq!((&none["reasoning"], &none["rounds"][0]["reasoning"]), (&count, &count));
+}
+
+#[test]
 fn adr_budget_is_asked_after_the_rate_limiter() {
     let place = Place::new("rate");
     let upstream = three([Some(1000), Some(0), Some(0)]);

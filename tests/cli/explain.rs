@@ -107,3 +107,31 @@ fn a_bare_name_goes_to_the_vendor_that_has_a_rule_and_an_address() {
         assert!(out.contains(expected), "{model}: {out}{}", String::from_utf8_lossy(&ran.stderr));
     }
 }
+
+#[test]
+fn a_request_that_is_explained_for_a_model_needs_to_name_none() {
+    let place = Place::new("explain-nameless");
+    let question = json!([{"role": "user", "content": "go"}]);
+    let input = json!({"input": "go"});
+    let ollama = json!({"messages": question, "think": true});
+    let messages = json!({"max_tokens": 9, "system": "s", "messages": question});
+    for (body, model, at) in [
+        (json!({ "messages": question }), "openai/gpt-6.1-sol", "/input"),
+        (json!({ "messages": question }), "deepseek/deepseek-v4", "/messages"),
+        (input, "openai/gpt-6.1-sol", "/input"),
+        (ollama, "deepseek/deepseek-v4", "/messages"),
+        (messages, "anthropic/claude-opus-5", "/messages"),
+    ] {
+        let request = place.write("request.json", &body.to_string());
+        let shown = place.think(&["explain", "--json", "-m", model, &request]);
+        assert_eq!(shown.code, Some(0), "{body}: {}", shown.err);
+        let shown = shown.json();
+        let name = model.split_once('/').map(|(_, name)| name);
+        assert_eq!(shown["body"]["model"].as_str(), name, "{body}: {shown}");
+        assert!(shown["body"].pointer(at).is_some_and(|it| !it.is_null()), "{body}: {shown}");
+    }
+    let contents = json!({"contents": [{"role": "user", "parts": [{"text": "go"}]}]}).to_string();
+    let request = place.write("request.json", &contents);
+    let shown = place.think(&["explain", "--json", "-m", "google/gemini-3.8-flash", &request]);
+    assert!(shown.json()["body"].get("model").is_none(), "its address names it: {}", shown.out);
+}

@@ -77,6 +77,14 @@ fn t_7_t_27_only_what_an_api_knows_goes_upstream_with_the_gateways_key() {
             assert_eq!(lines, expected, "{config} {path}");
             assert!(first.contains("/v1/chat/completions"), "{first}");
         }
+        // A translated request takes only the headers along that the configuration names.
+        let headers = format!("{SAID}authorization: Bearer mine\r\n");
+        let answer = gateway.request("POST", "/v1/messages", &headers, &streamed("there/m"));
+        assert!(answer.starts_with("HTTP/1.1 200"), "{config}: {answer}");
+        let (_, lines) = passed(&upstream.heads().pop().unwrap());
+        let lines: Vec<&String> = lines.iter().filter(|line| SAID.contains(&***line)).collect();
+        let named = added.iter().filter(|line| line.starts_with("x-c") || line.starts_with("x-t"));
+        assert_eq!(lines, named.collect::<Vec<_>>(), "{config}");
     }
 }
 

@@ -83,6 +83,49 @@ fn a_provider_that_counts_is_asked() {
 }
 
 #[test]
+fn a_count_is_asked_with_the_key_that_the_request_of_its_session_goes_with() {
+    let place = Place::new("count-key");
+    let lock = Lock::new(|_| 200);
+    let root = lock.url.trim_end_matches("/v1");
+    let config = format!(
+        "[providers.there]\nwire = \"messages\"\nbase_url = \"{root}\"\n\
+         api_keys = [\"k0\", \"k1\", \"k2\", \"k3\"]\n"
+    );
+    let gateway = serve(&place, &config);
+    let messages = json!([{"role": "user", "content": "zebra"}]);
+    let asked = json!({"model": "there/m", "max_tokens": 9, "messages": messages}).to_string();
+    for session in 0..8 {
+        let headers = format!("x-thinkthrough-session: s{session}\r\n");
+        for path in ["/v1/messages", "/v1/messages/count_tokens"] {
+            gateway.request("POST", path, &headers, &asked);
+        }
+        let seen = lock.seen();
+        assert!(seen.len() == 2 && seen[0] == seen[1], "{session}: {seen:?}");
+    }
+}
+
+#[test]
+fn what_is_counted_is_what_explain_shows() {
+    let place = Place::new("count-explain");
+    let gateway = serve(&place, "");
+    let call = json!([{"type": "tool_use", "id": "c1", "name": "look", "input": {"at": "zebra"}}]);
+    let result = json!([{"type": "tool_result", "tool_use_id": "c1", "content": "a horse"}]);
+    for model in ["sim/kimi-k2", "sim/deepseek-v4", "sim/gemini-3", "sim/responses-stateless"] {
+        let asked = json!({"model": model, "max_tokens": 4_000, "system": "Be brief.",
+            "tools": [{"name": "look", "input_schema": {"type": "object"}}],
+            "messages": [{"role": "user", "content": "zebra"}, {"role": "assistant", "content": call},
+                {"role": "user", "content": result}]});
+        let counted = value(&gateway.ask("/v1/messages/count_tokens", &asked.to_string()));
+        let request = place.write("request.json", &asked.to_string());
+        let config = place.file("config.toml");
+        let args = ["explain", "--json", "--config", &config, "--tenant", "local", "-m", model];
+        let shown = place.think(&[&args[..], &[&request]].concat());
+        assert_eq!(shown.code, Some(0), "{model}: {}", shown.err);
+        assert_eq!(counted["input_tokens"], shown.json()["tokens"]["effective"], "{model}");
+    }
+}
+
+#[test]
 fn models_are_listed_as_each_api_lists_them() {
     let place = Place::new("lists");
     let gateway = serve(&place, "[models.kimi]\nprovider = \"sim\"\nmodel = \"kimi-k2\"\n");

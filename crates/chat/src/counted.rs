@@ -44,15 +44,20 @@ pub fn of(content: &Content) -> TokenCount {
     total(content.usage.as_ref(), &content.blocks, !content.partial)
 }
 
-/// The reasoning tokens of an answer: those that the provider reported, else the sum of its thoughts'.
+/// The reasoning tokens of an answer: the provider's count, else the sum of its thoughts' counts. An answer without
+/// either counts as 0.
 #[must_use]
 pub fn total(usage: Option<&Usage>, blocks: &[Block], is_whole: bool) -> TokenCount {
+    known(usage, blocks, is_whole).unwrap_or_else(|| TokenCount::reported(0))
+}
+
+/// The reasoning tokens of an answer, as [`total`]. `None` if the provider reported no number and no thought came.
+#[must_use]
+pub fn known(usage: Option<&Usage>, blocks: &[Block], is_whole: bool) -> Option<TokenCount> {
+    let is_reported = usage.is_some_and(|usage| usage.reasoning_tokens.is_some());
     let has_thoughts = blocks.iter().any(|block| matches!(block, Block::Thinking(_)));
-    match usage.and_then(|usage| usage.reasoning_tokens) {
-        // What nobody thought is known.
-        None if !has_thoughts => TokenCount::reported(0),
-        _ => Settled::of(usage, AnswerSize::of(blocks), is_whole).reasoning,
-    }
+    (is_reported || has_thoughts)
+        .then(|| Settled::of(usage, AnswerSize::of(blocks), is_whole).reasoning)
 }
 
 /// The reported tokens of a thought that left no block in its answer: the provider withheld its text.
@@ -110,7 +115,7 @@ pub fn tokens(count: TokenCount) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{counts, tokens, withheld};
+    use super::{counts, known, tokens, withheld};
     use thinkthrough_core::content::{Block, Content, Speaker, Thinking};
     use thinkthrough_core::usage::Usage;
 
@@ -152,6 +157,20 @@ mod tests {
                     super::of(&content).tokens
                 );
             }
+        }
+    }
+
+    #[test]
+    fn an_answer_without_a_report_and_a_thought_has_no_count() {
+        for (thoughts, reported, want) in [
+            (&[][..], None, None),
+            (&[], Some(0), Some("0 tokens")),
+            (&["twelve bytes"], None, Some("about 3 tokens")),
+            (&["twelve bytes"], Some(7), Some("7 tokens")),
+        ] {
+            let content = said(thoughts, reported);
+            let count = known(content.usage.as_ref(), &content.blocks, true).map(tokens);
+            assert_eq!(count.as_deref(), want, "{thoughts:?} {reported:?}");
         }
     }
 

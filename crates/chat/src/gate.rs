@@ -69,6 +69,13 @@ pub enum Notice {
     Waits(RateRefusal),
     /// A thought says the same again and again.
     Runaway(Circle),
+    /// The text of an answer looks as if thoughts stood in it between tags.
+    Tags {
+        /// The model that answered.
+        model: String,
+        /// The tag family.
+        family: &'static str,
+    },
 }
 
 impl Gate {
@@ -244,7 +251,7 @@ impl Notice {
     #[must_use]
     pub fn cause(&self) -> String {
         match self {
-            Notice::Budget { .. } | Notice::Runaway(_) => self.to_string(),
+            Notice::Budget { .. } | Notice::Runaway(_) | Notice::Tags { .. } => self.to_string(),
             Notice::Waits(RateRefusal { unit, limit, .. }) => {
                 format!("the limit of {limit} {} per minute is reached", unit.as_str())
             }
@@ -276,6 +283,10 @@ impl std::fmt::Display for Notice {
             Notice::Runaway(Circle { period, .. }) => write!(
                 f,
                 "the thought says the same {period} bytes again and again; `[chat] runaway = \"cut\"` stops such ones"
+            ),
+            Notice::Tags { model, family } => write!(
+                f,
+                "the answer looks as if `{model}` thinks between tags in its text; if so, set `tags = \"{family}\"` in its entry of `[models]`, and they become thoughts"
             ),
             Notice::Waits(refusal) => {
                 let seconds = refusal.retry_after.as_secs_f64();

@@ -17,6 +17,7 @@
 
 pub mod acp;
 mod agent;
+pub mod answer_start;
 pub mod counted;
 mod cover;
 mod ending;

@@ -26,7 +26,7 @@ pub fn lines(
     lines
 }
 
-/// Lists the state that is in force again: `taken up: m, effort high, budget 4000, $0.12 so far`. Leaves out each value
+/// Lists the state that is in force again: `taken up: m, effort high, thought cap 4000, $0.12 so far`. Leaves out each value
 /// that the command line overrides; `model` answers, and `settings` are in force.
 fn taken_up(state: &ConversationState, model: &str, settings: &Resolved) -> Option<String> {
     let mut parts = Vec::new();
@@ -45,7 +45,7 @@ fn worded(key: Key, value: &str) -> String {
     match (key, value) {
         (Key::Enabled, "false") => "thinking off".to_owned(),
         (Key::Enabled, _) => "thinking on".to_owned(),
-        (Key::MaxTokens, _) => format!("budget {value}"),
+        (Key::MaxTokens, _) => format!("thought cap {value}"),
         _ => format!("{} {value}", key.short()),
     }
 }
@@ -68,19 +68,23 @@ pub fn lost_provider(held: &str, contents: &[Content], target: &Target) -> Optio
     (*provider != target.provider).then(|| format!("there is no provider `{provider}` any more"))
 }
 
-/// Says how many thoughts of a conversation the model in use cannot read.
+/// Says how many thoughts of a conversation the model in use cannot read, and what brings them back.
 #[must_use]
 pub(crate) fn withheld(count: usize) -> String {
-    let plural = if count == 1 { "thought stays" } else { "thoughts stay" };
-    format!(
-        "{count} {plural} here, because only the model that thought them can read them; they are withheld, not lost, and \
-         go back when you change back"
-    )
+    match count {
+        1 => "1 thought stays here, because only the model that thought it can read it; it is kept, and goes back if you \
+              change back to that model"
+            .to_owned(),
+        _ => format!(
+            "{count} thoughts stay here, because only the models that thought them can read them; they are kept, and go \
+             back if you change back to those models"
+        ),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{lost_provider, taken_up};
+    use super::{lost_provider, taken_up, withheld};
     use thinkthrough_core::content::{Content, Speaker};
     use thinkthrough_core::provider::Target;
     use thinkthrough_core::settings::{Layer, Partial, Source, resolve};
@@ -114,6 +118,15 @@ mod tests {
     }
 
     #[test]
+    fn one_sentence_says_how_many_thoughts_stay_and_what_brings_them_back() {
+        let one = "1 thought stays here, because only the model that thought it can read it; it is kept, and goes back \
+            if you change back to that model";
+        let two = "2 thoughts stay here, because only the models that thought them can read them; they are kept, and \
+            go back if you change back to those models";
+        assert_eq!([withheld(1), withheld(2)], [one, two]);
+    }
+
+    #[test]
     fn one_line_names_what_was_taken_up_and_not_what_was_overridden() {
         let cost = Cost { micro: 120_000, is_partial: false };
         let all = [("effort", "high"), ("maxTokens", "4000")];
@@ -125,7 +138,7 @@ mod tests {
                 cost,
                 &[][..],
                 "m",
-                Some("taken up: m, effort high, budget 4000, $0.12 so far"),
+                Some("taken up: m, effort high, thought cap 4000, $0.12 so far"),
             ),
             (&off, none, &[], "m", Some("taken up: m, thinking off, display collapsed")),
             (
@@ -133,7 +146,7 @@ mod tests {
                 cost,
                 &[("effort", "low")],
                 "other",
-                Some("taken up: budget 4000, $0.12 so far"),
+                Some("taken up: thought cap 4000, $0.12 so far"),
             ),
             (&[], none, &[], "other", None),
         ] {

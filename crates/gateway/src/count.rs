@@ -1,30 +1,26 @@
-//! How many tokens a request has, as it would be sent: with the thoughts that were put back, and without those that are
-//! withheld.
+//! Counts the tokens of the first attempt of a request, which `think serve` would send and `think explain` shows.
 
-use crate::asking::{Claim, claim, credential_for, handling, look_up, settings};
-use crate::audit::Labels;
 use crate::door::{self, Turned, turned};
 use crate::edge::headers::Crossing;
 use crate::edge::inbound::Inbound;
+use crate::first::First;
 use crate::flow::Flow;
 use crate::house::House;
-use crate::learned::{about, now};
-use crate::load::{Denied, LARGE, READ};
+use crate::load::{Denied, LARGE, READ, Reservation};
 use crate::models::Route;
 use crate::place::Face;
-use crate::provider_resource::{Access, Ids};
 use crate::reply::{Account, json, refusal};
-use crate::sending::merged;
-use crate::spending::Asking;
+use crate::sending::{Job, merged};
 use crate::take;
 use crate::tenant;
+use crate::tries::Caller;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
 use http::{HeaderMap, Response};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use thinkthrough_client::{Auth, Request as Outbound};
-use thinkthrough_core::exchange::{Prepared, RequestContext, Restore};
 use thinkthrough_core::json::{Doc, Raw, Val, Writer};
 use thinkthrough_core::tokens::EffectiveCount;
 
@@ -66,7 +62,7 @@ async fn counted(
     };
     let counting = Counting { house: Arc::clone(house), headers: parts.headers, face, credential };
     let work = Box::pin(async move {
-        let outcome = counting.prepare(bytes, model, &mut account).await;
+        let outcome = counting.prepare((bytes, held), model, &mut account).await;
         (counting, account, outcome)
     });
     let (counting, account, prepared) = turn.run(work).await;
@@ -74,7 +70,6 @@ async fn counted(
         Ok(prepared) => counting.answer(prepared).await,
         Err(turned) => Err(turned),
     };
-    drop(held);
     (account, outcome)
 }
 
@@ -86,10 +81,10 @@ struct Counting {
     credential: Auth,
 }
 
-/// What is to be counted.
+/// A request that is counted.
 struct Counted {
-    route: Arc<Route>,
-    sent: Bytes,
+    /// The request as it would be sent.
+    first: First,
     /// Where the upstream itself can be asked.
     ask: Option<Ask>,
 }
@@ -98,7 +93,7 @@ impl Counting {
     /// All that reads or writes the whole request.
     async fn prepare(
         &self,
-        bytes: Bytes,
+        (bytes, held): (Bytes, Reservation),
         model: Option<String>,
         account: &mut Account,
     ) -> Result<Counted, Turned> {
@@ -112,72 +107,57 @@ impl Counting {
         let route = take::route(house, &model, root)?;
         // Counting spends no tokens.
         house.tab.enter(house.pass.as_deref(), || 0).await?;
-        let hint = tenant::hint(headers, root);
-        let claim = claim(house, &route, credential, hint.clone()).await;
-        let settings = settings(&route, headers)?;
-        let handling = handling(&route, headers)?;
-        let (owner, vault) = claim.map(|Claim { owner, vault }| (owner, vault)).unzip();
-        let repairs = !handling.dry_run && handling.restore == Restore::Recommended;
-        let learned = owner
-            .as_ref()
-            .filter(|_| repairs)
-            .and_then(|owner| house.learned.of(&about(owner.tenant.clone(), &route.target), now()));
-        let secret = owner.as_ref().map(|owner| (owner.tenant.clone(), owner.secret.clone()));
-        let asked =
-            RequestContext::read(face.spoken(), &doc, &route.target, &settings, handling, owner);
-        let mut asked = asked.map_err(|error| bad(&error.to_string()))?;
-        let labels =
-            secret.map(|(tenant, secret)| Labels::of(tenant, &secret, hint.as_deref(), &asked));
-        let purse = Asking {
-            pass: house.pass.as_deref(),
-            vaults: house.vaults.as_ref(),
-            headers,
-            hint: hint.as_deref(),
-            labels,
-            body: None,
-            is_as_it_is: true,
+        let caller = Caller {
+            house: Arc::clone(house),
+            wire: face.spoken(),
+            body: bytes.clone(),
+            headers: headers.clone(),
+            query: None,
+            credential: credential.clone(),
+            hint: tenant::hint(headers, root),
+            stream: root.bool("stream").unwrap_or_default(),
+            model,
+            is_kept: true,
+            is_counted: true,
+            keeping: None,
+            is_bound: false,
+            resources: BTreeSet::new(),
+            held,
         };
-        house.tab.check(purse, &asked).await?;
-        learned.into_iter().for_each(|repair| asked.repair(repair));
-        let looked = look_up(&mut asked, vault.as_ref(), house).await;
-        let prepared = asked.prepare(&looked.found, &*looked.open);
-        drop(asked);
-        account.made.counts = prepared.counts;
-        account.made.learned = learned;
-        account.made.without = prepared.without;
-        let Prepared { body, exchange, .. } = prepared;
-        let sent = body.map_or_else(|| bytes.clone(), Bytes::from);
-        if let Some(access) = Access::of(house, &route.target.provider)
-            && let Ok(doc) = Doc::parse(&sent)
-        {
-            access.admit(&Ids::of_model(route.target.wire, doc.root())).await?;
+        let first = caller.first(route, &doc, account).await?;
+        let ask = self.ask(&first);
+        Ok(Counted { first, ask })
+    }
+
+    /// The question for the upstream's own count. `None` if it has no such route.
+    fn ask(&self, first: &First) -> Option<Ask> {
+        let First { job, prepared, .. } = first;
+        let (exchange, target) = (&prepared.exchange, &job.route.target);
+        // A platform counts at an address of its own.
+        if !exchange.is_relayed() || target.dialect.hosted.is_some() {
+            return None;
         }
-        account.untranslated.clone_from(&exchange.outgoing().untranslated);
-        account.adapted.clone_from(&exchange.outgoing().adapted);
         let outgoing = exchange.outgoing();
-        // A platform has its own way to count, which is not beside the one that answers.
-        let has_route = exchange.is_relayed() && route.target.dialect.hosted.is_none();
-        let ask = has_route.then(|| {
-            let url = asking(*face, &outgoing.url);
-            let headers = merged(&outgoing.headers, Crossing::to(&route).request(headers));
-            let body = match url.ends_with(":countTokens") {
-                // Only within the envelope this route takes what belongs to a whole request.
-                true => enveloped(&route.target.model, &sent)?,
-                false => sent.clone(),
-            };
-            Some(Ask { url, headers, body })
-        });
-        Ok(Counted { route, sent, ask: ask.flatten() })
+        let url = asking(self.face, &outgoing.url);
+        let callers = Crossing::to(&job.route).request(&self.headers);
+        let headers = merged(&outgoing.headers, callers);
+        let body = match url.ends_with(":countTokens") {
+            // Only within the envelope this route takes what belongs to a whole request.
+            true => enveloped(&target.model, &job.body)?,
+            false => job.body.clone(),
+        };
+        Some(Ask { url, headers, body })
     }
 
     async fn answer(self, counted: Counted) -> Result<Response<Flow>, Turned> {
-        let Counted { route, sent, ask } = counted;
+        let Counted { first, ask } = counted;
+        let Job { route, auth, body: sent, .. } = &first.job;
         if let Some(ask) = ask
-            && let Some(answer) =
-                ask.send(&self.house, &route, credential_for(&route, self.credential)).await
+            && let Some(answer) = ask.send(&self.house, route, auth.clone()).await
         {
             return Ok(json(200, answer));
         }
+        let sent = sent.clone();
         let (tokenizer, size) = (self.house.options.tokenizer, sent.len().max(LARGE + 1));
         // Loading the tables would hold up other answers, too, however short the request is.
         let count = Box::pin(async move {

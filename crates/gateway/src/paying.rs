@@ -43,6 +43,9 @@ impl Caller {
         let tenant = known.or_else(|| whose(&self.house, route, &self.credential));
         let spender = owner.clone().filter(|_| is_named);
         let spender = spender.map(|(tenant, secret)| Labels::of(tenant, &secret, hint, asked));
+        if self.is_counted {
+            return Payer(spender);
+        }
         // Of a store that is late or away the secret is not known; a trace is left all the same.
         let stranger = || Some((tenant.clone().filter(|_| vaults.is_some())?, names::secret()));
         let labels = owner.or_else(stranger).filter(|_| self.is_kept);
@@ -68,8 +71,11 @@ impl Caller {
             hint: self.hint.as_deref(),
             labels: payer.0.clone(),
             body,
-            is_as_it_is: false,
+            is_as_it_is: self.is_counted,
         };
+        if self.is_counted {
+            return tab.check(asking, asked).await.map(|()| false);
+        }
         tab.allow(asking, asked).await.map(|allowed| allowed.is_changed)
     }
 

@@ -200,6 +200,7 @@ impl Call {
             stream,
             model,
             is_kept,
+            is_counted: false,
             keeping,
             is_bound,
             resources,

@@ -131,10 +131,12 @@ impl Job {
         let url = with_query(&outgoing.url, query);
         let refuse = |error| failed(&error, &self.route.target.provider);
         let mut send = Outbound::post(&url, self.body.clone()).map_err(refuse)?;
-        send.headers = match is_own {
-            true => merged(&outgoing.headers, Crossing::to(&self.route).request(&self.headers)),
-            false => merged(&outgoing.headers, HeaderMap::new()),
+        let crossing = Crossing::to(&self.route);
+        let callers = match is_own {
+            true => crossing.request(&self.headers),
+            false => crossing.translated(&self.headers),
         };
+        send.headers = merged(&outgoing.headers, callers);
         if !is_own {
             send.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             let may_refuse = self.route.target.dialect.may_refuse_usage;

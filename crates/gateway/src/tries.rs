@@ -48,6 +48,8 @@ pub(crate) struct Caller {
     pub(crate) model: String,
     /// Whether the answer may be kept.
     pub(crate) is_kept: bool,
+    /// The request is counted and not sent: it spends nothing and leaves no trace.
+    pub(crate) is_counted: bool,
     /// Where the answer is kept by its id.
     pub(crate) keeping: Option<Arc<Keeping>>,
     /// Only the upstream that it goes to knows what the request goes on from.
@@ -186,7 +188,7 @@ impl Caller {
     /// Says what goes this way, and why, where that is kept for people.
     fn explain(&self, way: &Way, asked: &RequestContext<'_>, prepared: &mut Prepared) {
         let mending = &way.lessons.mending;
-        if self.house.seen.is_audited() {
+        if self.house.seen.is_audited() && !self.is_counted {
             let told = why::Prepared::of(asked, prepared);
             let repairs = [mending.learned(), mending.repaired()];
             let way = why::Way::of(&way.route.target, repairs, prepared.without);

@@ -6,6 +6,7 @@ use crate::masking;
 use crate::printed::printed;
 use clap::Args;
 use std::io::Write;
+use thinkthrough_chat::answer_start::from_first_line;
 use thinkthrough_chat::counted::{tokens, withheld};
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_core::content::{Block, Content, Speaker};
@@ -68,6 +69,7 @@ fn as_text(whole: &Conversation, out: &mut dyn Write) -> Result<(), Failure> {
         writeln!(out, "\n{}{partial}:", speaker(content))?;
         for block in &content.blocks {
             let text = in_words(block);
+            let text = if content.speaker == Speaker::Ai { from_first_line(&text) } else { &text };
             writeln!(out, "{}", harmless(text.trim_end_matches('\n')))?;
         }
         if let Some(count) = withheld(content) {

@@ -16,6 +16,7 @@ const CASES: &[Case] = &[
     ("set", set),
     ("unset", unset),
     ("effort", effort),
+    ("cap", cap),
     ("budget", budget),
     ("profile", profile),
     ("model", model),
@@ -204,11 +205,18 @@ fn effort(desk: Desk) {
     desk.leave();
 }
 
-fn budget(desk: Desk) {
+fn cap(desk: Desk) {
     desk.leave();
-    let mut desk = Desk::new("budget-alibaba", "alibaba/qwen3-max");
-    desk.line("/budget 2048", "thinking_budget");
+    let mut desk = Desk::new("cap-alibaba", "alibaba/qwen3-max");
+    desk.line("/cap 2048", "thinking_budget");
     assert!(desk.turn("a").contains("\"thinking_budget\":2048"));
+    desk.line("/cap", "reasoning.maxTokens: 2048 (session)");
+    desk.line("/budget 1024", "thinking_budget");
+    assert!(desk.turn("b").contains("\"thinking_budget\":1024"), "its older name");
+    desk.leave();
+}
+
+fn budget(desk: Desk) {
     desk.line("/budget", "reasoning tokens used in this session");
     desk.leave();
 }

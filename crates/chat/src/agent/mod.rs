@@ -4,6 +4,7 @@ mod calls;
 mod clock;
 mod control;
 mod ear;
+mod unread_tags;
 mod watch;
 
 pub use calls::Called;
@@ -300,6 +301,7 @@ impl Run<'_> {
 
     fn add(&mut self, round: usize, content: Content) {
         self.watch.added(round, &content);
+        self.tell_unread_tags(&content);
         self.conversation.push(content.clone());
         self.outcome.added.push(content);
     }

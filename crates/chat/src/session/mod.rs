@@ -370,6 +370,8 @@ impl Session {
         } else {
             Some("no thinking".to_owned())
         };
+        let cap = resolved.max_tokens.value.filter(|_| resolved.enabled.value);
+        view.status.cap = cap.map(|cap| cap.to_string());
         view.status.effective = self.count.map(|count| count.tokens);
         view.status.limit = self.model.limit();
         self.view.status.budget = self.budget_shown();

@@ -305,6 +305,8 @@ fn activities() -> Vec<(&'static str, View)> {
     queued.line("and look at the linker");
     queued.line("and at the tokenizer");
     let mut spent = answered(Display::Show);
+    // The cap of a thought and the budget of the session have a word each.
+    spent.line("/cap 4000");
     spent.ask("More?");
     spent.told(Progress::Spent(512_000));
     spent.told(Progress::Warns("512000 of the session's 500000 reasoning tokens are spent (102 %, reported); nothing is held back".into()));

@@ -17,7 +17,11 @@ pub(super) const PROVIDER: Provider = Provider {
     endpoints: &[
         Endpoint {
             base_url: "https://api.moonshot.ai/v1",
-            dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
+            dialect: Dialect {
+                asks_for_usage: true,
+                reports_cached_at_top: true,
+                ..Dialect::PLAIN
+            },
             models: &rules(K2, K2.with_flags(KEEP), K27.with_flags(KEEP), K3, EFFORT),
             ..Endpoint::CHAT
         },

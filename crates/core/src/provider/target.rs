@@ -3,13 +3,13 @@
 use super::family::gemini;
 
 use super::{ALL, Auth, Endpoint, ModelRule, Provider, by_name, find, rule_of};
-use crate::content::Origin;
+use crate::content::{Block, Content, Origin, Speaker, Thinking};
 use crate::contract::{Contract, WeakIds};
 use crate::model_name;
 use crate::price::Price;
 use crate::read::{Form, Reader};
 use crate::settings::Format;
-use crate::tags::{Options, Start, TagSpec};
+use crate::tags::{self, Options, Start, TagSpec};
 use crate::wire::{Dialect, UnknownWire, Wire, WireId};
 use std::borrow::Cow;
 use std::fmt;
@@ -214,6 +214,22 @@ impl Target {
             Some((spec, options)) => reader.with_tags(&spec, options),
             None => reader,
         }
+    }
+
+    /// The tag family that the text of an answer looks like, if neither the configuration nor the model's rule names the
+    /// model's tags, and no thought of the answer came from tags.
+    #[must_use]
+    pub fn unread_tags(&self, answer: &Content) -> Option<&'static str> {
+        let is_named = self.tags.is_some() || self.rule.tags.is_some();
+        let is_read = |thinking: &Thinking| thinking.source_field == tags::SOURCE_FIELD;
+        if is_named || answer.speaker != Speaker::Ai || answer.thoughts().any(is_read) {
+            return None;
+        }
+        let texts = answer.blocks.iter().filter_map(|block| match block {
+            Block::Text(text) => Some(text.text.as_str()),
+            _ => None,
+        });
+        texts.into_iter().find_map(tags::recognised)
     }
 
     /// What answers of this target are marked with.

@@ -137,12 +137,12 @@ impl<'a> Matches<'a> {
         self.choose(step, fits, Level::History)
     }
 
-    /// The record whose thought was given this ticket, if it is still the same answer.
+    /// The record whose thought was given this ticket, if it has the same calls and, without ids of calls, the same text.
     fn by_ticket(&self, step: &Step, ticket: &Key) -> OfStep {
         let named = self.with_key(ticket).filter(|(_, head)| head.keys.thought == Some(*ticket));
-        let is_it = |head: &Head| calls_of(step, head).is_some() && has_text(step, head);
-        let fits = named.filter(|(_, head)| is_it(head)).map(|(at, _)| at).collect();
-        self.choose(step, fits, Level::Anchor)
+        let is_said = |head: &Head| step.is_anchored() || has_text(step, head);
+        let fits = named.filter(|(_, head)| calls_of(step, head).is_some() && is_said(head));
+        self.choose(step, fits.map(|(at, _)| at).collect(), Level::Anchor)
     }
 
     /// The record that the ids of the step's calls name. An id that several unequal records have only says which of them

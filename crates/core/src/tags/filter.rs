@@ -9,7 +9,7 @@ use crate::problem::ProblemCode;
 use std::collections::BTreeMap;
 
 /// The source field of thoughts that stood between tags.
-const SOURCE_FIELD: &str = "think_tags";
+pub(crate) const SOURCE_FIELD: &str = "think_tags";
 
 /// More choices than this are a hostile upstream's; they share the last slot.
 const MAX_CHOICES: usize = 128;

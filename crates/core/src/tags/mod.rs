@@ -34,6 +34,7 @@ mod lexer;
 mod parts;
 mod piece;
 mod plain;
+mod recognise;
 mod redacted;
 mod scanner;
 mod side;
@@ -44,10 +45,12 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use filter::SOURCE_FIELD;
 pub use filter::TagFilter;
 pub use parts::{Part, Parts};
 pub use piece::{End, Ending, Piece};
 pub use plain::TextReader;
+pub use recognise::recognised;
 pub use redacted::{Redactor, redacted, redacted_json};
 pub use scanner::{Options, Start, TagScanner};
 pub use spec::{BadTag, TagSpec};

@@ -50,6 +50,9 @@ pub struct Dialect {
     pub asks_for_usage: bool,
     /// Whether the server takes that question is not known; one that refuses it is asked without.
     pub may_refuse_usage: bool,
+    /// The provider reports cached tokens beside the other counts, so that a 0 there is a report. Routers fill that member
+    /// with a 0 for hosts that count no cached tokens; recorded traffic has both.
+    pub reports_cached_at_top: bool,
     /// Ids of tool calls may be any text, as its models write them, where the wire's own API takes few characters.
     pub takes_any_id: bool,
     /// The provider reads its client's bookkeeping lines in the system prompt (`bookkeeping`).
@@ -74,8 +77,12 @@ pub struct Hosted {
 
 impl Dialect {
     /// A server that nothing is known about: it is asked for usage, and may refuse that.
-    pub const UNKNOWN: Dialect =
-        Dialect { asks_for_usage: true, may_refuse_usage: true, ..Dialect::PLAIN };
+    pub const UNKNOWN: Dialect = Dialect {
+        asks_for_usage: true,
+        may_refuse_usage: true,
+        reports_cached_at_top: true,
+        ..Dialect::PLAIN
+    };
 
     /// No deviation.
     pub const PLAIN: Dialect = Dialect {
@@ -86,6 +93,7 @@ impl Dialect {
         is_versioned: false,
         asks_for_usage: false,
         may_refuse_usage: false,
+        reports_cached_at_top: false,
         takes_any_id: false,
         reads_bookkeeping: false,
         media_behind_results: false,

@@ -11,6 +11,7 @@ mod adapted;
 mod addresses;
 mod assumed;
 mod contracts;
+mod counts;
 mod formats;
 mod forms;
 mod generations;

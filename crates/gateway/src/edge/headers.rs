@@ -147,8 +147,23 @@ impl<'a> Crossing<'a> {
         kept(callers, goes_on)
     }
 
+    /// The caller's headers that go on with a request that is written anew for another API: the headers that the
+    /// configuration names.
+    pub(crate) fn translated(self, callers: &HeaderMap) -> HeaderMap {
+        let listed = in_connection(callers);
+        let goes_on = |name: &HeaderName| {
+            let text = name.as_str();
+            self.may_go_on(text) && is_listed(self.more, text) && !listed.contains(name)
+        };
+        kept(callers, goes_on)
+    }
+
+    fn may_go_on(self, name: &str) -> bool {
+        !is_never_up(name) && !(self.is_ours && is_account(name))
+    }
+
     fn goes_on(self, name: &str) -> bool {
-        if is_never_up(name) || (self.is_ours && is_account(name)) {
+        if !self.may_go_on(name) {
             return false;
         }
         let is_known = |api: Headers| {

@@ -29,6 +29,8 @@ pub(in crate::screen) fn paint(canvas: &mut Canvas<'_>, status: &Status, area: R
             parts.extend(status.cost.as_ref().map(|cost| Line::of(cost, Tone::Dim)));
             let taken: usize = parts.iter().map(|part| glyph::width(&part.text) + 2).sum();
             parts.extend(status.budget.map(|used| budget(used, room.saturating_sub(taken))));
+            let cap = status.cap.as_ref().map(|cap| format!("thought cap {cap}"));
+            parts.extend(cap.map(|cap| Line::of(&cap, Tone::Dim)));
             joined(parts, room)
         }
     };

@@ -9,13 +9,15 @@ pub struct Status {
     pub model: String,
     /// The effort that will be asked for.
     pub effort: Option<String>,
+    /// The most tokens that one thought may take.
+    pub cap: Option<String>,
     /// Tokens of the request that would be sent now.
     pub effective: Option<u64>,
     /// The model's context window in tokens.
     pub limit: Option<u64>,
     /// What the session cost so far, with its currency: `$0.42`.
     pub cost: Option<String>,
-    /// The budget of reasoning tokens.
+    /// The session's budget of reasoning tokens.
     pub budget: Option<Budget>,
     /// What happens now.
     pub activity: Activity,

@@ -83,11 +83,18 @@ const COMMANDS: &[Command] = &[
         words: |session, before| set::value_words(session, before, "reasoning.effort"),
     },
     Command {
-        name: "budget",
+        name: "cap",
         arguments: "[TOKENS|unlimited|unset]",
-        about: "The most tokens that one thought may take; alone, what the session has used.",
-        run: set::budget,
+        about: "The most tokens that one thought may take; alone, the cap in force.",
+        run: set::cap,
         words: |session, before| set::value_words(session, before, "reasoning.maxTokens"),
+    },
+    Command {
+        name: "budget",
+        arguments: "",
+        about: "What the session has used of its budget of reasoning tokens.",
+        run: set::budget,
+        words: none,
     },
     Command {
         name: "profile",

@@ -1,4 +1,4 @@
-//! `/set`, `/unset`, `/effort`, `/budget`.
+//! `/set`, `/unset`, `/effort`, `/cap`, `/budget`.
 
 use super::super::Session;
 use super::Word;
@@ -43,20 +43,26 @@ pub(super) fn unset(session: &mut Session, rest: &str) {
 }
 
 pub(super) fn effort(session: &mut Session, rest: &str) {
-    if rest.is_empty() {
-        return show(session, Key::Effort.as_str());
+    show_or_change(session, Key::Effort, rest);
+}
+
+pub(super) fn cap(session: &mut Session, rest: &str) {
+    show_or_change(session, Key::MaxTokens, rest);
+}
+
+fn show_or_change(session: &mut Session, key: Key, value: &str) {
+    if value.is_empty() {
+        return show(session, key.as_str());
     }
-    if change(session, Key::Effort.as_str(), rest) {
+    if change(session, key.as_str(), value) {
         session.tell_parameters();
     }
 }
 
+/// With a number it is `/cap`, which had this name before.
 pub(super) fn budget(session: &mut Session, rest: &str) {
     if !rest.is_empty() {
-        if change(session, Key::MaxTokens.as_str(), rest) {
-            session.tell_parameters();
-        }
-        return;
+        return cap(session, rest);
     }
     let used = session.used;
     let mut text =
@@ -71,7 +77,6 @@ pub(super) fn budget(session: &mut Session, rest: &str) {
         );
     }
     session.notice(Level::Info, text);
-    show(session, Key::MaxTokens.as_str());
 }
 
 fn change(session: &mut Session, key: &str, value: &str) -> bool {

@@ -57,7 +57,7 @@ fn a_conversation_goes_on_with_its_settings_and_its_cost() {
     let values = [("effort", "high"), ("maxTokens", "4000"), ("display", "collapsed")];
     start.resumed = Some(stored(state(HELD, &values)));
     let mut desk = desk_of(start);
-    let line = "taken up: deepseek/deepseek-v4-pro, effort high, budget 4000, display collapsed, $0.12 so far";
+    let line = "taken up: deepseek/deepseek-v4-pro, effort high, thought cap 4000, display collapsed, $0.12 so far";
     assert_eq!(desk.noticed(), (Level::Info, line.to_owned()));
     let status = desk.session.view().status.clone();
     assert_eq!((status.effort.as_deref(), status.cost.as_deref()), (Some("high"), Some("$0.12")));
@@ -92,7 +92,7 @@ fn changes_in_the_middle_are_kept_with_the_conversation() {
     assert!(kept(&desk).is_empty(), "there is no conversation yet");
     desk.line("one");
     desk.answer("T", "first");
-    desk.line("/budget 2048");
+    desk.line("/cap 2048");
     desk.line("/thinking off");
     desk.line("/set reasoning.enabled false");
     desk.line("/unset reasoning.effort");

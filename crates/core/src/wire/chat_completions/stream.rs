@@ -29,6 +29,8 @@ pub(in crate::wire) struct Decoder {
     pub(super) id: Option<String>,
     pub(super) model: Option<String>,
     usage: Option<Raw>,
+    /// See [`Dialect::reports_cached_at_top`].
+    reports_cached_at_top: bool,
     /// It was said before anything of the answer came.
     is_early: bool,
     said: Said,
@@ -158,6 +160,7 @@ impl Decoder {
             id: None,
             model: None,
             usage: None,
+            reports_cached_at_top: dialect.reports_cached_at_top,
             is_early: false,
             said: Said::default(),
             has_failed: false,
@@ -215,12 +218,16 @@ impl Decoder {
             // Some count while they answer, and a budget wants to hear it. Behind the reasons it is the last one.
             if mode == Mode::Delta && !self.has_reasons() {
                 let is_early = self.is_early;
-                sink.event(Event::Usage(&Usage { is_early, ..usage::read(usage) }));
+                sink.event(Event::Usage(&Usage { is_early, ..self.read_usage(usage) }));
             }
         }
         if let Some(problem) = error {
             self.fail(&problem, sink);
         }
+    }
+
+    fn read_usage(&self, usage: Val<'_>) -> Usage {
+        usage::read(usage, self.reports_cached_at_top)
     }
 
     fn fail(&mut self, problem: &Problem, sink: &mut dyn Sink) {
@@ -320,7 +327,8 @@ impl Decoder {
         }
         if let Some(raw) = &self.usage {
             let is_early = self.is_early;
-            sink.event(Event::Usage(&Usage { is_early, ..usage::read(raw.doc().root()) }));
+            let usage = self.read_usage(raw.doc().root());
+            sink.event(Event::Usage(&Usage { is_early, ..usage }));
         }
         if is_cut && !self.has_failed {
             let message = "the stream ended without a finish reason";

@@ -8,13 +8,15 @@ pub(super) fn says_something(usage: Val<'_>) -> bool {
     usage.is_object() && usage.entries().any(|(_, value)| !value.is_null())
 }
 
-/// Reads a usage object. Every number is the provider's own; nothing is added up.
-pub(super) fn read(usage: Val<'_>) -> Usage {
+/// Reads a usage object. Every number is the provider's own, and no sum. `reports_cached_at_top`: a 0 in `cached_tokens`
+/// is a report.
+pub(super) fn read(usage: Val<'_>, reports_cached_at_top: bool) -> Usage {
     let first = |paths: &[&[&str]]| paths.iter().find_map(|path| usage.path(path)?.as_u64());
     // Some servers fill the fields of other protocols with zeros; there a zero is no report.
     let alias =
         |names: &[&str]| names.iter().find_map(|name| usage.u64(name).filter(|count| *count > 0));
     let read = first(&[&["prompt_tokens_details", "cached_tokens"], &["prompt_cache_hit_tokens"]]);
+    let read = read.or_else(|| usage.u64("cached_tokens").filter(|_| reports_cached_at_top));
     let read = read.or_else(|| alias(&["cached_tokens", "cache_read_input_tokens"]));
     let written = first(&[&["prompt_tokens_details", "cache_write_tokens"]]);
     Usage {

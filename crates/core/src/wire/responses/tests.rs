@@ -8,6 +8,7 @@ use crate::frame::{Frame, sse::SseDecoder};
 use crate::json::{Doc, Extra, Raw};
 use crate::problem::ProblemCode;
 use crate::request::{Request, Tool};
+use crate::wire::chat_completions::ChatCompletions;
 use crate::wire::{Dialect, Wire};
 use serde_json::{Value, json};
 
@@ -297,6 +298,39 @@ fn what_came_on_another_wire_is_written_in_this_wires_words() {
         })
     );
     assert_eq!(written.untranslated, ["stop"]);
+}
+
+/// The items of an answer that came as a message of Chat Completions, with a thought put before its calls.
+fn items_of(message: &Value) -> Value {
+    let text = json!({"model": "m", "messages": [message]}).to_string();
+    let body = Doc::parse_str(&text).unwrap();
+    let mut request = ChatCompletions.read_request(body.root()).unwrap();
+    let blocks = &mut request.contents[0].blocks;
+    let calls = blocks.iter().position(|block| matches!(block, Block::ToolCall(_)));
+    let thought = Thinking { id: Some("rs_1".to_owned()), ..Thinking::new("", "summary") };
+    blocks.insert(calls.unwrap_or(0), Block::Thinking(thought));
+    let written = Responses.write_request(&request, &Dialect::default());
+    serde_json::from_str::<Value>(&written.body).unwrap()["input"].clone()
+}
+
+#[test]
+fn the_empty_text_beside_calls_is_no_message() {
+    let function = json!({"name": "f", "arguments": "{}"});
+    let calls = json!([{"id": "c", "type": "function", "function": function}]);
+    let thought = json!({"type": "reasoning", "id": "rs_1", "summary": []});
+    let call = json!({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"});
+    let empty = json!({"role": "assistant", "content": "", "tool_calls": calls});
+    assert_eq!(items_of(&empty), json!([thought, call]));
+    let part = json!([{"type": "text", "text": ""}]);
+    let listed = json!({"role": "assistant", "content": part, "tool_calls": calls});
+    assert_eq!(items_of(&listed), json!([thought, call]));
+    // A reasoning item may not stand alone.
+    let alone = items_of(&json!({"role": "assistant", "content": ""}));
+    let message = json!({"role": "assistant", "content": [{"type": "output_text", "text": ""}]});
+    assert_eq!(alone, json!([thought, message]));
+    let own = json!({"model": "m", "input": [
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": ""}]}, call]});
+    assert_eq!(rewritten(&own), own, "a caller of this wire keeps its items");
 }
 
 #[test]

@@ -74,8 +74,13 @@ impl<'a> Items<'a> {
     /// Writes the items of an answer: each message is a text or part and what continues it.
     pub(super) fn answer(&mut self, w: &mut Writer, blocks: &[Block]) {
         let mut rest = blocks;
+        let is_request = matches!(self.place, Place::Request(_));
+        let is_husk = |block: &Block| is_request && is_husk(block);
+        let says_more = blocks.iter().any(|it| !matches!(it, Block::Thinking(_)) && !is_husk(it));
         while let Some((first, tail)) = rest.split_first() {
-            if is_part(first) {
+            if says_more && is_husk(first) {
+                rest = tail;
+            } else if is_part(first) {
                 let len = 1 + tail.iter().take_while(|block| continues(block)).count();
                 let (parts, tail) = rest.split_at_checked(len).unwrap_or((rest, &[]));
                 self.output_message(w, parts);
@@ -328,6 +333,20 @@ pub(super) fn is_part(block: &Block) -> bool {
                 && (other.kind == "refusal" || other.notes.noted(ID, MESSAGE).is_some())
         }
         Block::Media(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => false,
+    }
+}
+
+/// Whether a block is the empty text that clients of other wires send beside calls.
+fn is_husk(block: &Block) -> bool {
+    match block {
+        Block::Text(text) => {
+            text.text.is_empty() && text.signature.is_none() && text.extra.wire != Some(ID)
+        }
+        Block::Media(_)
+        | Block::Other(_)
+        | Block::Thinking(_)
+        | Block::ToolCall(_)
+        | Block::ToolResponse(_) => false,
     }
 }
 
