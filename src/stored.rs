@@ -47,16 +47,10 @@ async fn opened(place: &Place) -> Result<Store, StoreError> {
     Ok(store)
 }
 
-/// Brings what older gateways left up to date, a step at a time: gives their records the keys that ids give, and sums up
-/// the sessions of their traces.
+/// Sums up the sessions of traces that older gateways left, a step at a time.
 pub(crate) async fn bring_up_to_date(store: Store) {
     loop {
-        let step = async {
-            Ok::<bool, StoreError>(
-                store.anchor_old_records().await? || store.traces().sum_up_sessions().await?,
-            )
-        };
-        let pause = match step.await {
+        let pause = match store.traces().sum_up_sessions().await {
             Ok(true) => BETWEEN_STEPS,
             Ok(false) => return,
             Err(error) => {

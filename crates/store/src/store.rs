@@ -59,8 +59,6 @@ struct Inner {
     unwritten: Unwritten,
     recent: Recent,
     clock: Clock,
-    /// Records of older gateways were left when it was opened.
-    has_old_records: bool,
     has_all_sessions: AtomicBool,
     /// The file; `None` for a server.
     file: Option<PathBuf>,
@@ -112,7 +110,6 @@ impl Store {
         };
         said.into_iter().for_each(|said| notes.add(said));
         let (master, install_key) = Held::open(key, &backend, &at).await?;
-        let has_old_records = backend.has_old_records().await?;
         let file = match location {
             Location::Sqlite(path) => Some(path),
             Location::Postgres(_) => None,
@@ -138,7 +135,6 @@ impl Store {
             unwritten: Unwritten::default(),
             recent: Recent::default(),
             clock: Clock::default(),
-            has_old_records,
             has_all_sessions: AtomicBool::new(false),
             file,
             markers: OnceLock::new(),
@@ -216,11 +212,6 @@ impl Store {
 
     pub(crate) fn backend(&self) -> &Backend {
         &self.inner.backend
-    }
-
-    /// Whether there were records of older gateways when the store was opened.
-    pub(crate) fn has_old_records(&self) -> bool {
-        self.inner.has_old_records
     }
 
     /// Whether no session of older traces is left to be summed up.

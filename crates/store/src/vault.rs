@@ -149,12 +149,6 @@ impl Vault {
         self.opened(opens, rows, Vec::new(), unwritten).await
     }
 
-    /// Records of older gateways may be left, which are found by the keys of version 1.
-    #[must_use]
-    pub fn has_old_records(&self) -> bool {
-        self.store.has_old_records()
-    }
-
     /// Opens what was read, beside what was `found` open.
     async fn opened(
         &self,
@@ -300,7 +294,7 @@ impl Vault {
 }
 
 /// A record with its head open; one that was altered or damaged is none.
-pub(crate) fn open(tenant: &Tenant, keys: &TenantKeys, row: RecordRow) -> Option<Found> {
+fn open(tenant: &Tenant, keys: &TenantKeys, row: RecordRow) -> Option<Found> {
     let key = keys.data(row.key_id)?;
     let plain = key.open(&row.head, &head_place(tenant, &row.id)).ok()?;
     let head = Head::from_bytes(&plain).filter(|head| head.id == row.id)?;
@@ -335,7 +329,7 @@ impl fmt::Debug for Looked {
 }
 
 /// What the index keeps of a key: two different ones are almost never the same here, and the head has them whole.
-pub(crate) fn in_index(key: &Key) -> i64 {
+fn in_index(key: &Key) -> i64 {
     key.bytes().first_chunk().map_or(0, |first| i64::from_le_bytes(*first))
 }
 
@@ -356,6 +350,6 @@ fn thread(head: &Head) -> Option<Vec<u8>> {
     }
 }
 
-pub(crate) fn head_place(tenant: &Tenant, id: &str) -> Vec<u8> {
+fn head_place(tenant: &Tenant, id: &str) -> Vec<u8> {
     bind(Kind::Head, &[tenant.as_str(), id], &[])
 }

@@ -2,28 +2,33 @@
 
 use std::fmt;
 
-/// The version of the normal form. It is part of every key, so that another form gives other keys.
+/// The version of the normal form. Each key and each stored record has its number.
+///
+/// A change that gives the same answer other keys is a new version. [`Version::READ`] then has the new one and the one
+/// before it, and a look-up asks for the keys of both. A record with another number is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Version {
-    /// The first: an answer is known by the whole conversation before it.
-    V1,
     /// An answer is known by its own ids, else by its history.
     V2,
 }
 
 impl Version {
-    /// What new records are written with.
+    /// The version of new records.
     pub const CURRENT: Version = Version::V2;
-    /// What look-ups try, the newest first: the current and the one before it.
-    pub const READ: &[Version] = &[Version::V2, Version::V1];
+    /// The versions that this program reads, the newest first.
+    pub const READ: &[Version] = &[Version::V2];
 
-    /// The number in keys and rows.
+    /// The number in keys and records.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
-            Version::V1 => 1,
             Version::V2 => 2,
         }
+    }
+
+    /// The version with this number. Returns `None` if this program does not read it.
+    pub(super) fn read(number: u8) -> Option<Version> {
+        Version::READ.iter().copied().find(|version| version.number() == number)
     }
 }
 
@@ -91,13 +96,7 @@ impl fmt::Debug for Key {
 /// What a digest is of. Digests of two kinds never meet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Of {
-    /// Version 1: a conversation before its first message.
-    Root = 1,
-    /// Version 1: a conversation up to and with one more piece.
-    Node = 2,
-    /// Version 1: an answer behind a conversation.
-    Chain = 4,
-    /// A ticket in the place of a thought's signature; in version 1 also those of calls.
+    /// A ticket in the place of a thought's signature.
     Ticket = 7,
     /// A session hint.
     Hint = 8,
@@ -208,11 +207,11 @@ mod tests {
             digest.finish()
         };
         let all = [
-            key(&one, Of::Chain, &["ab", "c"]),
-            key(&one, Of::Chain, &["a", "bc"]),
-            key(&one, Of::Chain, &["abc"]),
+            key(&one, Of::History, &["ab", "c"]),
+            key(&one, Of::History, &["a", "bc"]),
+            key(&one, Of::History, &["abc"]),
             key(&one, Of::Piece, &["ab", "c"]),
-            key(&two, Of::Chain, &["ab", "c"]),
+            key(&two, Of::History, &["ab", "c"]),
         ];
         let distinct: std::collections::BTreeSet<_> = all.iter().collect();
         assert_eq!(distinct.len(), all.len());

@@ -39,7 +39,6 @@ mod journal;
 mod kills;
 mod ledgers;
 mod migration;
-mod older;
 mod patience;
 mod poison;
 mod recent;
