@@ -11,7 +11,7 @@ use crate::decision::Lasting;
 use crate::plane::Exact;
 
 /// The form that is written and read.
-const FORM: u8 = 4;
+const FORM: u8 = 1;
 
 const HAS_HINT: u8 = 1;
 const HAS_TEXT: u8 = 1 << 1;
@@ -302,7 +302,7 @@ mod tests {
     fn full() -> Head {
         Head {
             id: "record-1".into(),
-            version: Version::V2,
+            version: Version::V1,
             origin: Origin {
                 provider: "p".into(),
                 endpoint: "https://p.example/v1".into(),
@@ -382,10 +382,13 @@ mod tests {
             assert_eq!(Head::from_bytes(&bytes[..end]), None, "cut at {end}");
         }
         assert_eq!(Head::from_bytes(&[&bytes[..], &[0]].concat()), None, "with more behind it");
-        for first in [0, 1, 2, 3, 5, 255] {
-            let mut other = bytes.clone();
-            other[0] = first;
-            assert_eq!(Head::from_bytes(&other), None, "form {first}");
+        // The form, and the version of the normal form.
+        for at in [0, 1] {
+            for number in [0, 2, 255] {
+                let mut other = bytes.clone();
+                other[at] = number;
+                assert_eq!(Head::from_bytes(&other), None, "{number} at {at}");
+            }
         }
     }
 

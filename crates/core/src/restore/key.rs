@@ -8,21 +8,21 @@ use std::fmt;
 /// before it, and a look-up asks for the keys of both. A record with another number is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Version {
-    /// An answer is known by its own ids, else by its history.
-    V2,
+    /// The first release: an answer is known by its own ids, else by its history.
+    V1,
 }
 
 impl Version {
     /// The version of new records.
-    pub const CURRENT: Version = Version::V2;
+    pub const CURRENT: Version = Version::V1;
     /// The versions that this program reads, the newest first.
-    pub const READ: &[Version] = &[Version::V2];
+    pub const READ: &[Version] = &[Version::V1];
 
     /// The number in keys and records.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
-            Version::V2 => 2,
+            Version::V1 => 1,
         }
     }
 
@@ -97,35 +97,35 @@ impl fmt::Debug for Key {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Of {
     /// A ticket in the place of a thought's signature.
-    Ticket = 7,
+    Ticket = 1,
     /// A session hint.
-    Hint = 8,
+    Hint = 2,
     /// The system messages.
-    System = 9,
+    System = 3,
     /// The tools on offer.
-    Tools = 10,
+    Tools = 4,
     /// One visible piece.
-    Piece = 11,
+    Piece = 5,
     /// The reasoning of an answer.
-    Thought = 12,
+    Thought = 6,
     /// What a ticket is made of.
-    Mint = 13,
+    Mint = 7,
     /// A session hint, as people see it; what is looked up is never shown.
-    Session = 15,
+    Session = 8,
     /// The id of a call that no other answer has.
-    Anchor = 16,
+    Anchor = 9,
     /// What can be seen of an answer.
-    Content = 17,
+    Content = 10,
     /// What stands before an answer since the last id that no other answer has.
-    History = 18,
+    History = 11,
     /// An answer behind its history.
-    Answered = 19,
+    Answered = 12,
     /// Everything that stands before an answer.
-    Prefix = 20,
+    Prefix = 13,
     /// The words of a thought, as clients show them.
-    Words = 21,
+    Words = 14,
     /// A payload that a provider refused.
-    Refused = 22,
+    Refused = 15,
 }
 
 /// How much is gathered before it is digested. A power of two of at least a kilobyte, so that what goes in at once can
