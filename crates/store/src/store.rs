@@ -65,6 +65,8 @@ struct Inner {
     /// The place of its marker, unless it is the usual one.
     markers: OnceLock<Markers>,
     notes: Notes,
+    /// Set once records of another version were met.
+    unread: OnceLock<()>,
 }
 
 /// The place of the marker that says that keys of the gateway were made: the folder of the key file, if there is one.
@@ -139,6 +141,7 @@ impl Store {
             file,
             markers: OnceLock::new(),
             notes,
+            unread: OnceLock::new(),
         };
         let store = Store { inner: Arc::new(inner) };
         store.take_over().await;
@@ -279,6 +282,16 @@ impl Store {
 
     pub(crate) fn note(&self, text: String) {
         self.inner.notes.add(text);
+    }
+
+    /// Notes once that there are records of another version.
+    pub(crate) fn note_unread(&self) {
+        if self.inner.unread.set(()).is_ok() {
+            let at = self.at();
+            self.note(format!(
+                "the store `{at}` has thoughts of another version, which this one does not read; use a newer `think`"
+            ));
+        }
     }
 
     /// Sets the place of the marker that says that keys of the gateway were made. It counts once, before keys are read

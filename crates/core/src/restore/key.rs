@@ -5,7 +5,8 @@ use std::fmt;
 /// The version of the normal form. Each key and each stored record has its number.
 ///
 /// A change that gives the same answer other keys is a new version. [`Version::READ`] then has the new one and the one
-/// before it, and a look-up asks for the keys of both. A record with another number is not read.
+/// before it, and a look-up asks for the keys of both. A record with another number is not read, and the store says once
+/// that it has some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Version {
     /// The first release: an answer is known by its own ids, else by its history.
