@@ -47,21 +47,6 @@ async fn opened(place: &Place) -> Result<Store, StoreError> {
     Ok(store)
 }
 
-/// Sums up the sessions of traces that older gateways left, a step at a time.
-pub(crate) async fn bring_up_to_date(store: Store) {
-    loop {
-        let pause = match store.traces().sum_up_sessions().await {
-            Ok(true) => BETWEEN_STEPS,
-            Ok(false) => return,
-            Err(error) => {
-                say(format_args!("{error}"));
-                PRUNING
-            }
-        };
-        tokio::time::sleep(pause).await;
-    }
-}
-
 /// Takes out of the vault, now and then and when that changes, what is too old or too much.
 pub(crate) async fn prune(store: Store, mut limits: watch::Receiver<Limits>) {
     let (mut ticks, mut is_held) = (tokio::time::interval(PRUNING), false);
@@ -123,8 +108,6 @@ pub(crate) async fn resumed(config: &Config, id: Option<&str>) -> Result<Resumed
 
 /// How often the vault is looked through.
 const PRUNING: Duration = Duration::from_secs(60);
-/// Writers come in between.
-const BETWEEN_STEPS: Duration = Duration::from_millis(20);
 
 /// The store, where there is one. Whoever only looks makes none.
 pub(crate) async fn existing(config: &Config) -> Result<Option<Store>, Failure> {

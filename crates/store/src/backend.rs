@@ -79,7 +79,6 @@ calls! {
     search_traces(words: Vec<String>, within: TraceText, filter: TraceFilter) -> Vec<TraceRow>;
     trace_sums(filter: TraceFilter, bucket: i64) -> Vec<SumRow>;
     trace_sessions(filter: TraceFilter) -> Vec<SessionRow>;
-    fill_trace_sessions() -> bool;
     traces_unindexed() -> Option<i64>;
     index_traces(limit: u32) -> u64;
     prune_traces(before: i64, limit: u32) -> u64;

@@ -421,9 +421,6 @@ pub(crate) struct SessionRow {
 }
 
 impl SessionRow {
-    /// How many sessions of older traces are summed up in one step.
-    pub(crate) const STEP: u32 = 100;
-
     /// The sessions that fulfil `all`, so many, the one with the newest trace first.
     pub(crate) fn select(all: &str, limit: u32) -> String {
         format!(

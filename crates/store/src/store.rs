@@ -25,7 +25,6 @@ use crate::waiting::{Answer, Waiting};
 use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf, absolute};
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tenants::KeysAtHand;
@@ -59,7 +58,6 @@ struct Inner {
     unwritten: Unwritten,
     recent: Recent,
     clock: Clock,
-    has_all_sessions: AtomicBool,
     /// The file; `None` for a server.
     file: Option<PathBuf>,
     /// The place of its marker, unless it is the usual one.
@@ -137,7 +135,6 @@ impl Store {
             unwritten: Unwritten::default(),
             recent: Recent::default(),
             clock: Clock::default(),
-            has_all_sessions: AtomicBool::new(false),
             file,
             markers: OnceLock::new(),
             notes,
@@ -215,11 +212,6 @@ impl Store {
 
     pub(crate) fn backend(&self) -> &Backend {
         &self.inner.backend
-    }
-
-    /// Whether no session of older traces is left to be summed up.
-    pub(crate) fn has_all_sessions(&self) -> &AtomicBool {
-        &self.inner.has_all_sessions
     }
 
     /// Notes that conversations were used; once a day for each that is written down, by nobody who waits.

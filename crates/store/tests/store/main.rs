@@ -38,7 +38,6 @@ mod gateway_keys;
 mod journal;
 mod kills;
 mod ledgers;
-mod migration;
 mod patience;
 mod poison;
 mod recent;
