@@ -7,7 +7,6 @@ use crate::trace::{TraceFilter, TraceText};
 use crate::word::spaced;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params, params_from_iter};
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -333,13 +332,8 @@ pub(super) fn where_all(first: &[&str], conditions: &[(&str, Vec<Bound>)]) -> St
 /// The words in the language of the index, each as text; `None` where there are none.
 fn expression(words: &[String], within: TraceText) -> Option<String> {
     let words = words.iter().map(|word| word.replace('\0', "")).filter(|word| !word.is_empty());
-    let quoted = |word: &str| format!("\"{}\"", word.replace('"', "\"\""));
-    let either = |word: String| match spaced(&word) {
-        // Older versions had all these letters for one word.
-        Cow::Owned(spaced) => format!("({} OR {})", quoted(&spaced), quoted(&word)),
-        Cow::Borrowed(word) => quoted(word),
-    };
-    let quoted: Vec<String> = words.map(either).collect();
+    let quoted = |word: String| format!("\"{}\"", spaced(&word).replace('"', "\"\""));
+    let quoted: Vec<String> = words.map(quoted).collect();
     if quoted.is_empty() {
         return None;
     }
