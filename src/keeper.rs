@@ -79,8 +79,7 @@ impl Keeper {
         let task = tokio::spawn(async move {
             opening.open_at_last(&place, tell).await;
             if let Some(Open { store, .. }) = opening.open.get() {
-                let old = stored::bring_up_to_date(store.clone());
-                tokio::join!(old, stored::prune(store.clone(), limits));
+                stored::prune(store.clone(), limits).await;
             }
         });
         let keeping = Keeping(Some(task));

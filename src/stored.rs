@@ -47,27 +47,6 @@ async fn opened(place: &Place) -> Result<Store, StoreError> {
     Ok(store)
 }
 
-/// Brings what older gateways left up to date, a step at a time: gives their records the keys that ids give, and sums up
-/// the sessions of their traces.
-pub(crate) async fn bring_up_to_date(store: Store) {
-    loop {
-        let step = async {
-            Ok::<bool, StoreError>(
-                store.anchor_old_records().await? || store.traces().sum_up_sessions().await?,
-            )
-        };
-        let pause = match step.await {
-            Ok(true) => BETWEEN_STEPS,
-            Ok(false) => return,
-            Err(error) => {
-                say(format_args!("{error}"));
-                PRUNING
-            }
-        };
-        tokio::time::sleep(pause).await;
-    }
-}
-
 /// Takes out of the vault, now and then and when that changes, what is too old or too much.
 pub(crate) async fn prune(store: Store, mut limits: watch::Receiver<Limits>) {
     let (mut ticks, mut is_held) = (tokio::time::interval(PRUNING), false);
@@ -138,8 +117,6 @@ pub(crate) async fn resumed(config: &Config, id: Option<&str>) -> Result<Resumed
 
 /// How often the vault is looked through.
 const PRUNING: Duration = Duration::from_secs(60);
-/// Writers come in between.
-const BETWEEN_STEPS: Duration = Duration::from_millis(20);
 
 /// The store, where there is one. Whoever only looks makes none.
 pub(crate) async fn existing(config: &Config) -> Result<Option<Store>, Failure> {

@@ -96,7 +96,6 @@ mod serve_limits;
 mod serve_limits_shared;
 mod serve_load;
 mod serve_money;
-mod serve_older;
 mod serve_pools;
 mod serve_power;
 mod serve_reach;

@@ -36,8 +36,7 @@ pub(crate) async fn claim(
     let vault = answered(house, house.waits.known_answer(vaults.of(&tenant)).await)?;
     let (secret, record) = (vault.secret(), record_id());
     let account = account(&route.target, &credential_for(route, callers.clone()));
-    let has_old_records = vault.has_old_records();
-    let owner = Owner { tenant, secret, hint, account, record, has_old_records, is_kept: true };
+    let owner = Owner { tenant, secret, hint, account, record, is_kept: true };
     Some(Claim { owner, vault })
 }
 

@@ -157,10 +157,6 @@ impl Vault for One {
         })
     }
 
-    fn has_old_records(&self) -> bool {
-        self.vault.has_old_records()
-    }
-
     fn hand_over(
         &self,
         records: Vec<(Head, Kept)>,

@@ -183,11 +183,6 @@ pub trait Vault: Send + Sync {
     /// The records with these ids, and what opens them.
     fn records(&self, ids: Vec<String>) -> Later<'_, Looked>;
 
-    /// Records of older gateways may be left, which are found by other keys.
-    fn has_old_records(&self) -> bool {
-        false
-    }
-
     /// Keeps the records of one answer. This gateway finds them once this is done; where nothing is given back, the store
     /// takes them soon, and `lost` is told if it does not. What is given back is still to be done: then every gateway
     /// finds them.

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thinkthrough_core::content::{Block, Content, Origin, Speaker, Thinking};
 use thinkthrough_core::plane::{Place, Tenant};
-use thinkthrough_core::restore::{Delivery, Head, Kept, Key, Keys, Link, Prefix, Seen, Version};
+use thinkthrough_core::restore::{Delivery, Head, Kept, Key, Keys, Link, Seen, Version};
 use thinkthrough_store::{KeySource, Location, Meta, Search, Store, StoreError, Within};
 
 /// Answers of a conversation.
@@ -57,7 +57,7 @@ fn record(conversation: usize, answer: usize) -> (Head, Kept) {
         root: key(conversation, 0, "root"),
         keys,
         seen,
-        prefix: Prefix::All(one("prefix")),
+        prefix: one("prefix"),
         parent: before.clone(),
         follows: before,
         ancestors: Vec::new(),

@@ -6,9 +6,9 @@ use crate::postgres::Postgres;
 use crate::recent::Known;
 use crate::relock::{Relock, Relocked};
 use crate::row::{
-    Anchored, Append, Appended, ConversationRow, DraftRow, FactMark, FactRow, Hit, InstallRow,
-    KeyRow, NewConversation, NewFact, NewRecord, NewResponse, OldRecord, OwnerRow, RecordRow,
-    ResponseRow, SessionRow, SumRow, TenantRow, ThreadRow, TraceRow, Usage,
+    Append, Appended, ConversationRow, DraftRow, FactMark, FactRow, Hit, InstallRow, KeyRow,
+    NewConversation, NewFact, NewRecord, NewResponse, OwnerRow, RecordRow, ResponseRow, SessionRow,
+    SumRow, TenantRow, ThreadRow, TraceRow, Usage,
 };
 use crate::sqlite::Sqlite;
 use crate::trace::{TraceFilter, TraceText};
@@ -57,9 +57,6 @@ calls! {
     drafts(conversation: i64) -> Vec<DraftRow>;
     remove_draft(conversation: i64, draft: i64) -> ();
     records(tenant: i64, keys: Vec<i64>, known: Vec<Known>) -> (Vec<Hit>, usize);
-    has_old_records() -> bool;
-    old_records(limit: u32) -> Vec<OldRecord>;
-    anchor_records(anchored: Vec<Anchored>, up_to: i64) -> ();
     records_named(tenant: i64, ids: Vec<String>) -> (Vec<RecordRow>, usize);
     add_records(records: Vec<Arc<NewRecord>>) -> Vec<bool>;
     poison(tenant: i64, ids: Vec<String>) -> u64;
@@ -82,7 +79,6 @@ calls! {
     search_traces(words: Vec<String>, within: TraceText, filter: TraceFilter) -> Vec<TraceRow>;
     trace_sums(filter: TraceFilter, bucket: i64) -> Vec<SumRow>;
     trace_sessions(filter: TraceFilter) -> Vec<SessionRow>;
-    fill_trace_sessions() -> bool;
     traces_unindexed() -> Option<i64>;
     index_traces(limit: u32) -> u64;
     prune_traces(before: i64, limit: u32) -> u64;

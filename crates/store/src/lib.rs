@@ -65,7 +65,6 @@ mod master;
 mod meta;
 mod notes;
 mod old_trace;
-mod older;
 mod postgres;
 mod recent;
 mod refusals;

@@ -16,7 +16,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The first line, and so the version of the form.
-const HEAD: &str = "thinkthrough keys 2";
+const HEAD: &str = "thinkthrough keys 1";
 /// What its name begins with.
 const BEGIN: &str = "gateway-keys-";
 /// How many hexadecimal digits of the digest of the store's path are in the name.
@@ -29,8 +29,6 @@ const CONTEXT: &str = "thinkthrough 2026-11 marker that gateway keys were made";
 pub(crate) struct Marker {
     path: PathBuf,
     folder: PathBuf,
-    /// The marker of versions before 2, beside the store.
-    old: PathBuf,
     /// The store, for people who find the marker.
     store: String,
     key: Key,
@@ -54,11 +52,9 @@ impl Marker {
     pub(crate) fn of(folder: &Path, store: &Path, master: &Key) -> Self {
         let folder = folder.to_owned();
         let path = folder.join(name_of(store));
-        let mut old = OsString::from(store.as_os_str());
-        old.push(".keys");
         let store = store.to_string_lossy().escape_debug().to_string();
         let key = Key::new(blake3::derive_key(CONTEXT, master.bytes()));
-        Marker { path, folder, old: old.into(), store, key }
+        Marker { path, folder, store, key }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -68,9 +64,7 @@ impl Marker {
     /// Blocks.
     pub(crate) fn read(&self) -> Mark {
         match fs::read(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !self.old.exists() => {
-                self.stray()
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.stray(),
             Err(_) => Mark::Damaged,
             Ok(bytes) => self.parse(&bytes).unwrap_or(Mark::Damaged),
         }
@@ -126,10 +120,6 @@ impl Marker {
             drop(fs::remove_file(&unnamed));
         }
         sync_folder(&self.path);
-        if written.is_ok() {
-            // The old marker has no use from now on.
-            drop(fs::remove_file(&self.old));
-        }
         written
     }
 }
@@ -209,18 +199,6 @@ mod tests {
         assert_eq!(other.read(), stray);
         fs::rename(marker.path(), folder.0.join("gateway-keys-0")).unwrap();
         assert_eq!(other.read(), Mark::Absent, "it is called otherwise");
-    }
-
-    #[test]
-    fn the_marker_of_an_older_version_counts_until_there_is_a_new_one() {
-        let folder = Folder::new("old");
-        let marker = folder.marker(1);
-        let old = folder.0.join("a.db.keys");
-        fs::write(&old, "thinkthrough keys 1\nchanges 3\n").unwrap();
-        assert_eq!(marker.read(), Mark::Damaged);
-        marker.write(3).unwrap();
-        assert_eq!(marker.read(), Mark::Whole { changes: 3 });
-        assert!(!old.exists());
     }
 
     #[test]

@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thinkthrough_core::exchange::Found;
-use thinkthrough_core::restore::Version;
 
 /// How many bytes they have, about. It is a part of what the process holds after a load.
 const ROOM: usize = 4 << 20;
@@ -77,9 +76,9 @@ impl Recent {
         numbers.iter().filter_map(|number| records.get(&(tenant, *number)).cloned()).collect()
     }
 
-    /// Has a record at hand from now on. One of an older gateway is not, because its keys are written anew.
+    /// Adds a record, unless it is large.
     pub(crate) fn keep(&self, read: &Arc<Read>) {
-        if read.size() > LARGE || read.found.head.version != Version::CURRENT {
+        if read.size() > LARGE {
             return;
         }
         let mut index = self.index();
@@ -137,13 +136,13 @@ mod tests {
     use super::*;
     use thinkthrough_core::content::Origin;
     use thinkthrough_core::plane::Sealed;
-    use thinkthrough_core::restore::{Delivery, Head, Key, Keys, Link, Prefix, Seen};
+    use thinkthrough_core::restore::{Delivery, Head, Key, Keys, Link, Seen, Version};
 
-    fn read(number: i64, of: u8, size: usize, version: Version) -> Arc<Read> {
+    fn read(number: i64, of: u8, size: usize) -> Arc<Read> {
         let key = Key::stored([of; 32]);
         let head = Head {
             id: number.to_string(),
-            version,
+            version: Version::CURRENT,
             origin: Origin {
                 provider: "p".into(),
                 endpoint: "https://p.example".into(),
@@ -154,7 +153,7 @@ mod tests {
             root: key,
             keys: Keys { answered: key, anchors: vec![key], thought: None },
             seen: Seen { text: None, copy: None, calls: Vec::new(), content: key },
-            prefix: Prefix::All(key),
+            prefix: key,
             parent: Link::Root,
             follows: Link::Root,
             ancestors: Vec::new(),
@@ -178,7 +177,7 @@ mod tests {
     fn those_of_a_key_are_found_by_their_tenant() {
         let recent = Recent::default();
         for (number, key) in [(1, 7), (2, 7), (3, 8), (2, 7)] {
-            recent.keep(&read(number, key, 10, Version::CURRENT));
+            recent.keep(&read(number, key, 10));
         }
         assert_eq!(numbers(&recent, 1, 7), [1, 2]);
         assert_eq!(numbers(&recent, 1, 8), [3]);
@@ -192,23 +191,22 @@ mod tests {
         let recent = Recent::default();
         let (size, room) = (LARGE - HEAD, i64::try_from(ROOM / LARGE).unwrap_or_default());
         for number in 0..room {
-            recent.keep(&read(number, 1, size, Version::CURRENT));
+            recent.keep(&read(number, 1, size));
         }
         assert_eq!(numbers(&recent, 1, 1).len(), 16);
-        recent.keep(&read(100, 2, size, Version::CURRENT));
+        recent.keep(&read(100, 2, size));
         assert_eq!(numbers(&recent, 1, 1), (1..room).collect::<Vec<_>>());
         // All those were asked for since, so that this one goes.
-        recent.keep(&read(101, 3, size, Version::CURRENT));
+        recent.keep(&read(101, 3, size));
         assert_eq!((numbers(&recent, 1, 2), numbers(&recent, 1, 3)), (vec![], vec![101]));
         let index = recent.index();
         assert_eq!(index.bytes, index.records.iter().map(|(_, it)| it.size()).sum::<usize>());
     }
 
     #[test]
-    fn large_ones_and_those_of_older_gateways_are_read_again() {
+    fn large_ones_are_read_again() {
         let recent = Recent::default();
-        recent.keep(&read(1, 1, LARGE, Version::CURRENT));
-        recent.keep(&read(2, 1, 10, Version::V1));
+        recent.keep(&read(1, 1, LARGE));
         assert!(numbers(&recent, 1, 1).is_empty());
     }
 }

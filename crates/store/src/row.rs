@@ -139,23 +139,6 @@ pub(crate) enum Hit {
     Read(RecordRow),
 }
 
-/// A record of an older gateway, which has not the keys yet that ids give.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct OldRecord {
-    pub(crate) nr: i64,
-    /// The name of its tenant.
-    pub(crate) tenant: String,
-    pub(crate) row: RecordRow,
-}
-
-/// The same with these keys.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Anchored {
-    pub(crate) nr: i64,
-    pub(crate) head: Vec<u8>,
-    pub(crate) keys: Vec<i64>,
-}
-
 /// How many records one key finds at most: the first. The same question with the same answer may have been asked any
 /// number of times, and the first of equal answers goes back.
 pub(crate) const PER_KEY: i64 = 32;
@@ -438,9 +421,6 @@ pub(crate) struct SessionRow {
 }
 
 impl SessionRow {
-    /// How many sessions of older traces are summed up in one step.
-    pub(crate) const STEP: u32 = 100;
-
     /// The sessions that fulfil `all`, so many, the one with the newest trace first.
     pub(crate) fn select(all: &str, limit: u32) -> String {
         format!(

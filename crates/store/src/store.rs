@@ -25,7 +25,6 @@ use crate::waiting::{Answer, Waiting};
 use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf, absolute};
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tenants::KeysAtHand;
@@ -59,14 +58,13 @@ struct Inner {
     unwritten: Unwritten,
     recent: Recent,
     clock: Clock,
-    /// Records of older gateways were left when it was opened.
-    has_old_records: bool,
-    has_all_sessions: AtomicBool,
     /// The file; `None` for a server.
     file: Option<PathBuf>,
     /// The place of its marker, unless it is the usual one.
     markers: OnceLock<Markers>,
     notes: Notes,
+    /// Set once records of another version were met.
+    unread: OnceLock<()>,
 }
 
 /// The place of the marker that says that keys of the gateway were made: the folder of the key file, if there is one.
@@ -112,7 +110,6 @@ impl Store {
         };
         said.into_iter().for_each(|said| notes.add(said));
         let (master, install_key) = Held::open(key, &backend, &at).await?;
-        let has_old_records = backend.has_old_records().await?;
         let file = match location {
             Location::Sqlite(path) => Some(path),
             Location::Postgres(_) => None,
@@ -138,11 +135,10 @@ impl Store {
             unwritten: Unwritten::default(),
             recent: Recent::default(),
             clock: Clock::default(),
-            has_old_records,
-            has_all_sessions: AtomicBool::new(false),
             file,
             markers: OnceLock::new(),
             notes,
+            unread: OnceLock::new(),
         };
         let store = Store { inner: Arc::new(inner) };
         store.take_over().await;
@@ -218,16 +214,6 @@ impl Store {
         &self.inner.backend
     }
 
-    /// Whether there were records of older gateways when the store was opened.
-    pub(crate) fn has_old_records(&self) -> bool {
-        self.inner.has_old_records
-    }
-
-    /// Whether no session of older traces is left to be summed up.
-    pub(crate) fn has_all_sessions(&self) -> &AtomicBool {
-        &self.inner.has_all_sessions
-    }
-
     /// Notes that conversations were used; once a day for each that is written down, by nobody who waits.
     pub(crate) fn touch(&self, threads: impl Iterator<Item = i64>) {
         let now = now();
@@ -288,6 +274,16 @@ impl Store {
 
     pub(crate) fn note(&self, text: String) {
         self.inner.notes.add(text);
+    }
+
+    /// Notes once that there are records of another version.
+    pub(crate) fn note_unread(&self) {
+        if self.inner.unread.set(()).is_ok() {
+            let at = self.at();
+            self.note(format!(
+                "the store `{at}` has thoughts of another version, which this one does not read; use a newer `think`"
+            ));
+        }
     }
 
     /// Sets the place of the marker that says that keys of the gateway were made. It counts once, before keys are read

@@ -14,7 +14,6 @@ use crate::trace::{
     TraceText,
 };
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use thinkthrough_core::plane::{Masked, Tenant};
 use tokio::time::sleep;
@@ -147,8 +146,6 @@ impl Traces {
     /// # Errors
     /// When the store cannot be read.
     pub async fn sessions(&self, filter: TraceFilter) -> Result<Vec<TraceSession>, StoreError> {
-        // A list without the sessions of older traces would be a wrong one.
-        while self.sum_up_sessions().await? {}
         // Traces are summed up with their words. Where they come as fast as that goes, the last ones are missing.
         let began = Instant::now();
         while self.store.backend().traces_unindexed().await?.is_some()
@@ -157,21 +154,6 @@ impl Traces {
         {}
         let rows = self.store.backend().trace_sessions(filter).await?;
         Ok(rows.into_iter().map(TraceSession::from).collect())
-    }
-
-    /// Sums up the next sessions of a store that an older version filled; says whether there may be more. One that is
-    /// stopped in between goes on where it was, and of several that share a store each may do it.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
-    pub async fn sum_up_sessions(&self) -> Result<bool, StoreError> {
-        let has_all = self.store.has_all_sessions();
-        if has_all.load(Ordering::Relaxed) {
-            return Ok(false);
-        }
-        let may_be_more = self.store.backend().fill_trace_sessions().await?;
-        has_all.store(!may_be_more, Ordering::Relaxed);
-        Ok(may_be_more)
     }
 
     /// Erases everything of a tenant, as [`Store::erase`] does.

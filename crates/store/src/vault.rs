@@ -32,7 +32,7 @@ pub struct Vault {
 pub struct Looked {
     /// The records with any of the keys.
     pub found: Vec<Found>,
-    /// How many records were there and cannot be opened, because they were altered or damaged.
+    /// The number of records that cannot be opened: altered, damaged, or of another version.
     pub damaged: usize,
     /// Opens their thoughts, without asking the database again.
     pub opener: Opener,
@@ -149,12 +149,6 @@ impl Vault {
         self.opened(opens, rows, Vec::new(), unwritten).await
     }
 
-    /// Records of older gateways may be left, which are found by the keys of version 1.
-    #[must_use]
-    pub fn has_old_records(&self) -> bool {
-        self.store.has_old_records()
-    }
-
     /// Opens what was read, beside what was `found` open.
     async fn opened(
         &self,
@@ -174,14 +168,14 @@ impl Vault {
         let all = found.len() + rows.len() + unwritten.len();
         for row in rows {
             let (number, thread) = (row.number, row.thread);
-            let Some(opened) = open(&self.tenant, &opens, row) else { continue };
+            let Some(opened) = self.open(&opens, row) else { continue };
             found.push(opened.clone());
             let keys = found_by(&opened.head);
             let read = Read { tenant: opens.nr, number, thread, keys, found: opened };
             self.store.recent().keep(&Arc::new(read));
         }
         let rows = unwritten.iter().map(|record| record.row());
-        found.extend(rows.filter_map(|row| open(&self.tenant, &opens, row)));
+        found.extend(rows.filter_map(|row| self.open(&opens, row)));
         let damaged = unreadable + all - found.len();
         Ok(Looked { found, damaged, opener: Opener(Some(opens)) })
     }
@@ -269,6 +263,18 @@ impl Vault {
         Ok(self.store.unwritten().hold(sealed))
     }
 
+    /// Opens the head of a record. Returns `None` if it was altered or damaged, or if another version wrote it.
+    fn open(&self, keys: &TenantKeys, row: RecordRow) -> Option<Found> {
+        let key = keys.data(row.key_id)?;
+        let plain = key.open(&row.head, &head_place(&self.tenant, &row.id)).ok()?;
+        let Some(head) = Head::from_bytes(&plain) else {
+            // The seal holds, so these are the bytes that were written.
+            self.store.note_unread();
+            return None;
+        };
+        Some(Found { head: head.into(), kept: Sealed::stored(row.key_id, row.kept).into() })
+    }
+
     fn seal(
         &self,
         keys: &TenantKeys,
@@ -299,14 +305,6 @@ impl Vault {
     }
 }
 
-/// A record with its head open; one that was altered or damaged is none.
-pub(crate) fn open(tenant: &Tenant, keys: &TenantKeys, row: RecordRow) -> Option<Found> {
-    let key = keys.data(row.key_id)?;
-    let plain = key.open(&row.head, &head_place(tenant, &row.id)).ok()?;
-    let head = Head::from_bytes(&plain).filter(|head| head.id == row.id)?;
-    Some(Found { head: head.into(), kept: Sealed::stored(row.key_id, row.kept).into() })
-}
-
 impl Looked {
     fn nothing() -> Self {
         Looked { found: Vec::new(), damaged: 0, opener: Opener(None) }
@@ -335,7 +333,7 @@ impl fmt::Debug for Looked {
 }
 
 /// What the index keeps of a key: two different ones are almost never the same here, and the head has them whole.
-pub(crate) fn in_index(key: &Key) -> i64 {
+fn in_index(key: &Key) -> i64 {
     key.bytes().first_chunk().map_or(0, |first| i64::from_le_bytes(*first))
 }
 
@@ -356,6 +354,34 @@ fn thread(head: &Head) -> Option<Vec<u8>> {
     }
 }
 
-pub(crate) fn head_place(tenant: &Tenant, id: &str) -> Vec<u8> {
+fn head_place(tenant: &Tenant, id: &str) -> Vec<u8> {
     bind(Kind::Head, &[tenant.as_str(), id], &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::location::Location;
+    use crate::master::KeySource;
+
+    #[tokio::test]
+    async fn a_record_of_another_version_is_left_out_and_said_once() {
+        let folder = std::env::temp_dir().join(format!("think-unread-{}", std::process::id()));
+        let key = KeySource::File(folder.join("kept.key"));
+        let store = Store::open(&Location::Sqlite(folder.join("kept.db")), &key).await.unwrap();
+        let vault = store.vault(&Tenant::local());
+        let keys = store.keys_or_new(&vault.tenant).await.unwrap();
+        let (key_id, key) = keys.current().unwrap();
+        let place = head_place(&vault.tenant, "record");
+        for _ in 0..2 {
+            let head = key.seal(vec![1, 99, 0, 2], &place).unwrap();
+            let (id, kept) = ("record".to_owned(), Vec::new());
+            let row = RecordRow { number: 1, thread: 1, id, key_id, head, kept };
+            assert!(vault.open(&keys, row).is_none());
+        }
+        let notes = store.notes();
+        assert!(notes.len() == 1 && notes[0].contains("use a newer `think`"), "{notes:?}");
+        drop((vault, store));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

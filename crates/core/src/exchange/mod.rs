@@ -82,8 +82,6 @@ pub struct Owner {
     pub account: Option<String>,
     /// The id that the answer's record is to have, drawn at random.
     pub record: String,
-    /// The vault may have records of older gateways, which are found by other keys.
-    pub has_old_records: bool,
     /// The answer may be kept. Where it is not, the caller gets the provider's ids, for nobody could map others back.
     pub is_kept: bool,
 }
@@ -450,9 +448,8 @@ fn question(
     target: &Target,
 ) -> Question {
     let hint = owner.and_then(|owner| owner.hint.as_deref());
-    let has_old = owner.is_some_and(|owner| owner.has_old_records);
     let (is_unlisted, is_sealed) = (!target.lists_ids, target.rule.contract.signed);
-    let about = About { tools: &request.tools, hint, is_unlisted, is_sealed, has_old };
+    let about = About { tools: &request.tools, hint, is_unlisted, is_sealed };
     let nobodys = Secret::new([0; 32]);
     let secret = owner.map_or(&nobodys, |owner| &owner.secret);
     Question::read(contents, about, secret, Version::CURRENT)

@@ -5,7 +5,7 @@ use super::lasting::{Run, runs};
 use super::normal::Normal;
 use super::question::{Place, Question, Visible};
 use super::record::{
-    Ancestor, CallMark, Delivery, Head, Kept, Keys, Link, Prefix, Seen, Thought, readable, seals,
+    Ancestor, CallMark, Delivery, Head, Kept, Keys, Link, Seen, Thought, readable, seals,
 };
 use super::ticket;
 use crate::content::{Block, Content, Origin, ToolCall};
@@ -131,7 +131,7 @@ impl Hook {
                 thought: answered.has_thought_ticket.then(ticket),
             },
             seen: seen(visible),
-            prefix: Prefix::All(self.end.prefix),
+            prefix: self.end.prefix,
             parent: self.parent.clone(),
             follows: self.follows.clone(),
             ancestors: self.ancestors.clone(),
@@ -164,7 +164,7 @@ fn ancestors(question: &Question, answers: &[Decision]) -> Vec<Ancestor> {
 fn seen(visible: Visible) -> Seen {
     let Visible { text, copy, calls, content } = visible;
     let calls = calls.into_iter();
-    let calls = calls.map(|it| CallMark { name: Some(it.name), digest: it.digest, id: it.id });
+    let calls = calls.map(|it| CallMark { name: it.name, digest: it.digest, id: it.id });
     Seen { text, copy, calls: calls.collect(), content }
 }
 

@@ -3,20 +3,15 @@
 //! A byte for the version of this form, then the fields in a fixed order. Digests stand as they are; a number is in
 //! groups of seven bits, the lowest first; a text or a list says its length before.
 
-#[path = "exact_old.rs"]
-mod old;
-
 use super::key::{Key, Version};
 use super::lasting::Run;
-use super::record::{Ancestor, CallMark, Delivery, Head, Keys, Link, Prefix, Seen, Thought};
+use super::record::{Ancestor, CallMark, Delivery, Head, Keys, Link, Seen, Thought};
 use crate::content::Origin;
 use crate::decision::Lasting;
 use crate::plane::Exact;
 
-/// The form that is written; [`old`] reads the first two.
-const FORM: u8 = 4;
-/// The same without what it says of the answers before it.
-const WITHOUT_EARLIER: u8 = 3;
+/// The form that is written and read.
+const FORM: u8 = 1;
 
 const HAS_HINT: u8 = 1;
 const HAS_TEXT: u8 = 1 << 1;
@@ -50,10 +45,7 @@ impl Exact for Head {
         out.key(&self.root);
         out.key(&self.keys.answered);
         out.key(content);
-        match &self.prefix {
-            Prefix::All(prefix) => out.keys(&[*prefix]),
-            Prefix::Head { system, tools } => out.keys(&[*system, *tools]),
-        }
+        out.key(&self.prefix);
         for key in [&self.hint, said, copy, &text, &payloads, &self.words].into_iter().flatten() {
             out.key(key);
         }
@@ -64,7 +56,7 @@ impl Exact for Head {
         for call in calls {
             out.key(&call.digest);
             out.text(&call.id);
-            out.text(call.name.as_deref().unwrap_or_default());
+            out.text(&call.name);
         }
         out.link(&self.parent);
         out.link(&self.follows);
@@ -91,55 +83,47 @@ impl Exact for Head {
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        match bytes.first()? {
-            &FORM | &WITHOUT_EARLIER => head(bytes),
-            _ => old::head(bytes),
+        let mut read = Read(bytes);
+        let [form, version, flags, delivery] = read.array()?;
+        if form != FORM {
+            return None;
         }
+        let version = Version::read(version)?;
+        let has = |bit: u8| flags & bit != 0;
+        let (root, answered) = (read.key()?, read.key()?);
+        let (content, prefix) = (read.key()?, read.key()?);
+        let hint = read.key_if(has(HAS_HINT))?;
+        let (said, copy) = (read.key_if(has(HAS_TEXT))?, read.key_if(has(HAS_COPY))?);
+        let text = read.key_if(has(HAS_THOUGHT_TEXT))?;
+        let payloads = read.key_if(has(HAS_PAYLOADS))?;
+        let words = read.key_if(has(HAS_WORDS))?;
+        let anchors = read.keys()?;
+        let thought = match read.keys()?.as_slice() {
+            [] => None,
+            [ticket] => Some(*ticket),
+            _ => return None,
+        };
+        let head = Head {
+            version,
+            root,
+            hint,
+            keys: Keys { answered, anchors, thought },
+            prefix,
+            seals: read.keys()?,
+            seen: Seen { text: said, copy, content, calls: read.calls()? },
+            parent: read.link()?,
+            follows: read.link()?,
+            ancestors: read.ancestors()?,
+            thought: has(HAS_THOUGHT).then_some(Thought { text, payloads }),
+            words,
+            delivery: delivery_of(delivery)?,
+            at: read.number()?,
+            id: read.text()?,
+            origin: read.origin(has(HAS_ACCOUNT))?,
+            earlier: read.earlier()?,
+        };
+        read.0.is_empty().then_some(head)
     }
-}
-
-fn head(bytes: &[u8]) -> Option<Head> {
-    let mut read = Read(bytes);
-    let [form, version, flags, delivery] = read.array()?;
-    let version = *Version::READ.iter().find(|it| it.number() == version)?;
-    let has = |bit: u8| flags & bit != 0;
-    let (root, answered, content) = (read.key()?, read.key()?, read.key()?);
-    let prefix = match read.keys()?.as_slice() {
-        [prefix] => Prefix::All(*prefix),
-        [system, tools] => Prefix::Head { system: *system, tools: *tools },
-        _ => return None,
-    };
-    let hint = read.key_if(has(HAS_HINT))?;
-    let (said, copy) = (read.key_if(has(HAS_TEXT))?, read.key_if(has(HAS_COPY))?);
-    let text = read.key_if(has(HAS_THOUGHT_TEXT))?;
-    let payloads = read.key_if(has(HAS_PAYLOADS))?;
-    let words = read.key_if(has(HAS_WORDS))?;
-    let anchors = read.keys()?;
-    let thought = match read.keys()?.as_slice() {
-        [] => None,
-        [ticket] => Some(*ticket),
-        _ => return None,
-    };
-    let head = Head {
-        version,
-        root,
-        hint,
-        keys: Keys { answered, anchors, thought },
-        prefix,
-        seals: read.keys()?,
-        seen: Seen { text: said, copy, content, calls: read.calls(true)? },
-        parent: read.link()?,
-        follows: read.link()?,
-        ancestors: read.ancestors()?,
-        thought: has(HAS_THOUGHT).then_some(Thought { text, payloads }),
-        words,
-        delivery: delivery_of(delivery)?,
-        at: read.number()?,
-        id: read.text()?,
-        origin: read.origin(has(HAS_ACCOUNT))?,
-        earlier: if form == FORM { read.earlier()? } else { None },
-    };
-    read.0.is_empty().then_some(head)
 }
 
 /// These stand in stores; they never change.
@@ -259,13 +243,10 @@ impl Read<'_> {
         (0..self.len()?).map(|_| self.key()).collect()
     }
 
-    fn calls(&mut self, have_names: bool) -> Option<Vec<CallMark>> {
-        let call = |read: &mut Self| {
-            let (digest, id) = (read.key()?, read.text()?);
-            let name = if have_names { Some(read.text()?) } else { None };
-            Some(CallMark { name: name.filter(|name| !name.is_empty()), digest, id })
-        };
-        (0..self.len()?).map(|_| call(self)).collect()
+    fn calls(&mut self) -> Option<Vec<CallMark>> {
+        (0..self.len()?)
+            .map(|_| Some(CallMark { digest: self.key()?, id: self.text()?, name: self.text()? }))
+            .collect()
     }
 
     fn ancestors(&mut self) -> Option<Vec<Ancestor>> {
@@ -321,7 +302,7 @@ mod tests {
     fn full() -> Head {
         Head {
             id: "record-1".into(),
-            version: Version::V2,
+            version: Version::V1,
             origin: Origin {
                 provider: "p".into(),
                 endpoint: "https://p.example/v1".into(),
@@ -335,12 +316,12 @@ mod tests {
                 text: Some(key(1)),
                 copy: Some(key(2)),
                 calls: vec![
-                    CallMark { name: Some("read".into()), digest: key(11), id: "call_ä".into() },
-                    CallMark { name: None, digest: key(12), id: String::new() },
+                    CallMark { name: "read".into(), digest: key(11), id: "call_ä".into() },
+                    CallMark { name: String::new(), digest: key(12), id: String::new() },
                 ],
                 content: key(8),
             },
-            prefix: Prefix::All(key(9)),
+            prefix: key(9),
             parent: Link::Record("record-0".into()),
             follows: Link::Unknown,
             ancestors: vec![Ancestor { id: "record-0".into(), content: key(10) }],
@@ -360,7 +341,6 @@ mod tests {
             hint: None,
             keys: Keys { anchors: vec![], thought: None, ..full().keys },
             seen: Seen { text: None, copy: None, calls: vec![], ..full().seen },
-            prefix: Prefix::Head { system: key(1), tools: key(2) },
             parent: Link::Root,
             follows: Link::Root,
             ancestors: vec![],
@@ -402,19 +382,14 @@ mod tests {
             assert_eq!(Head::from_bytes(&bytes[..end]), None, "cut at {end}");
         }
         assert_eq!(Head::from_bytes(&[&bytes[..], &[0]].concat()), None, "with more behind it");
-        for first in [0, 1, 2, 3, 5, 255] {
-            let mut other = bytes.clone();
-            other[0] = first;
-            assert_eq!(Head::from_bytes(&other), None, "form {first}");
+        // The form, and the version of the normal form.
+        for at in [0, 1] {
+            for number in [0, 2, 255] {
+                let mut other = bytes.clone();
+                other[at] = number;
+                assert_eq!(Head::from_bytes(&other), None, "{number} at {at}");
+            }
         }
-    }
-
-    #[test]
-    fn a_head_of_the_form_before_says_nothing_of_earlier_answers() {
-        let mut bytes = Head { earlier: None, ..full() }.to_bytes();
-        assert_eq!(bytes.pop(), Some(0));
-        bytes[0] = WITHOUT_EARLIER;
-        assert_eq!(Head::from_bytes(&bytes), Some(Head { earlier: None, ..full() }));
     }
 
     #[test]

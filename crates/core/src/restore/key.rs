@@ -2,28 +2,34 @@
 
 use std::fmt;
 
-/// The version of the normal form. It is part of every key, so that another form gives other keys.
+/// The version of the normal form. Each key and each stored record has its number.
+///
+/// A change that gives the same answer other keys is a new version. [`Version::READ`] then has the new one and the one
+/// before it, and a look-up asks for the keys of both. A record with another number is not read, and the store says once
+/// that it has some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Version {
-    /// The first: an answer is known by the whole conversation before it.
+    /// The first release: an answer is known by its own ids, else by its history.
     V1,
-    /// An answer is known by its own ids, else by its history.
-    V2,
 }
 
 impl Version {
-    /// What new records are written with.
-    pub const CURRENT: Version = Version::V2;
-    /// What look-ups try, the newest first: the current and the one before it.
-    pub const READ: &[Version] = &[Version::V2, Version::V1];
+    /// The version of new records.
+    pub const CURRENT: Version = Version::V1;
+    /// The versions that this program reads, the newest first.
+    pub const READ: &[Version] = &[Version::V1];
 
-    /// The number in keys and rows.
+    /// The number in keys and records.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
             Version::V1 => 1,
-            Version::V2 => 2,
         }
+    }
+
+    /// The version with this number. Returns `None` if this program does not read it.
+    pub(super) fn read(number: u8) -> Option<Version> {
+        Version::READ.iter().copied().find(|version| version.number() == number)
     }
 }
 
@@ -91,42 +97,36 @@ impl fmt::Debug for Key {
 /// What a digest is of. Digests of two kinds never meet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Of {
-    /// Version 1: a conversation before its first message.
-    Root = 1,
-    /// Version 1: a conversation up to and with one more piece.
-    Node = 2,
-    /// Version 1: an answer behind a conversation.
-    Chain = 4,
-    /// A ticket in the place of a thought's signature; in version 1 also those of calls.
-    Ticket = 7,
+    /// A ticket in the place of a thought's signature.
+    Ticket = 1,
     /// A session hint.
-    Hint = 8,
+    Hint = 2,
     /// The system messages.
-    System = 9,
+    System = 3,
     /// The tools on offer.
-    Tools = 10,
+    Tools = 4,
     /// One visible piece.
-    Piece = 11,
+    Piece = 5,
     /// The reasoning of an answer.
-    Thought = 12,
+    Thought = 6,
     /// What a ticket is made of.
-    Mint = 13,
+    Mint = 7,
     /// A session hint, as people see it; what is looked up is never shown.
-    Session = 15,
+    Session = 8,
     /// The id of a call that no other answer has.
-    Anchor = 16,
+    Anchor = 9,
     /// What can be seen of an answer.
-    Content = 17,
+    Content = 10,
     /// What stands before an answer since the last id that no other answer has.
-    History = 18,
+    History = 11,
     /// An answer behind its history.
-    Answered = 19,
+    Answered = 12,
     /// Everything that stands before an answer.
-    Prefix = 20,
+    Prefix = 13,
     /// The words of a thought, as clients show them.
-    Words = 21,
+    Words = 14,
     /// A payload that a provider refused.
-    Refused = 22,
+    Refused = 15,
 }
 
 /// How much is gathered before it is digested. A power of two of at least a kilobyte, so that what goes in at once can
@@ -208,11 +208,11 @@ mod tests {
             digest.finish()
         };
         let all = [
-            key(&one, Of::Chain, &["ab", "c"]),
-            key(&one, Of::Chain, &["a", "bc"]),
-            key(&one, Of::Chain, &["abc"]),
+            key(&one, Of::History, &["ab", "c"]),
+            key(&one, Of::History, &["a", "bc"]),
+            key(&one, Of::History, &["abc"]),
             key(&one, Of::Piece, &["ab", "c"]),
-            key(&two, Of::Chain, &["ab", "c"]),
+            key(&two, Of::History, &["ab", "c"]),
         ];
         let distinct: std::collections::BTreeSet<_> = all.iter().collect();
         assert_eq!(distinct.len(), all.len());

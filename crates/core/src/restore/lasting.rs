@@ -7,7 +7,7 @@
 use super::key::Key;
 use super::matching::Matches;
 use super::question::{Question, Step};
-use super::record::{Head, Prefix};
+use super::record::Head;
 use crate::decision::{Action, Decision, Lasting, Why};
 use crate::model_name::is_same;
 use std::collections::BTreeMap;
@@ -82,7 +82,7 @@ impl<'a> Matches<'a> {
                     }
                 }
             }
-            if head.prefix == Prefix::All(step.prefix) {
+            if head.prefix == step.prefix {
                 // It knows of all before it.
                 break;
             }

@@ -52,9 +52,7 @@ impl<'a> Matches<'a> {
         let is_it = |head: &Head| {
             let pairs = || step.visible.calls.iter().zip(&head.seen.calls);
             head.seen.calls.len() == step.visible.calls.len()
-                && pairs().all(|(call, mark)| {
-                    call.id == mark.id && mark.name.as_deref() == Some(call.name.as_str())
-                })
+                && pairs().all(|(call, mark)| call.id == mark.id && call.name == mark.name)
         };
         heads.filter(move |(_, head)| is_it(head)).map(|(_, head)| &head.origin)
     }

@@ -3,9 +3,9 @@
 //! One forward pass finds answers by (a) their ids and (b) their history; one backward walk finds those that (c) the
 //! answer behind them names.
 
-use super::key::{Key, Version};
+use super::key::Key;
 use super::question::{Call, Question, Step};
-use super::record::{CallMark, Delivery, Head, Link, Prefix, Thought};
+use super::record::{CallMark, Delivery, Head, Link, Thought};
 use crate::content::Origin;
 use crate::contract::{Contract, Level};
 use crate::decision::Why;
@@ -169,14 +169,8 @@ impl<'a> Matches<'a> {
             }
             return self.choose(step, same, Level::History);
         }
-        if fits.is_empty()
-            && let Some(merged) = self.merged(step)
-        {
-            return merged;
-        }
         if fits.is_empty() {
-            // A record of version 1 may be found by its history alone.
-            return self.choose(step, self.by_history(step), Level::History);
+            return self.merged(step).unwrap_or_default();
         }
         self.cut(index, self.choose(step, fits, Level::Anchor))
     }
@@ -264,34 +258,16 @@ impl<'a> Matches<'a> {
 
     /// The records that answered the identical history with the identical visible answer.
     fn by_history(&self, step: &Step) -> Vec<usize> {
-        let keys = step.answered.filter(|_| !step.is_anchored()).into_iter().chain(step.old);
-        let found = keys.flat_map(|key| self.with_key(&key).map(move |it| (key, it)));
-        let is_it = |(key, (_, head)): &(Key, (usize, &Head))| {
-            let has_history = match head.version {
-                Version::V1 => self.has_old_history(step, head),
-                Version::V2 => head.keys.answered == *key,
-            };
-            has_history && self.may_be(step, head)
-        };
-        found.filter(is_it).map(|(_, (at, _))| at).collect()
-    }
-
-    /// Whether a record of version 1 answered the same whole conversation in the same way.
-    fn has_old_history(&self, step: &Step, head: &Head) -> bool {
-        let is_same_head = match (&head.prefix, &self.question.old) {
-            (Prefix::Head { system, tools }, Some(it)) => {
-                it.system == *system && it.tools == *tools
-            }
-            (Prefix::All(_), _) | (_, None) => false,
-        };
-        is_same_head && step.old == Some(head.keys.answered)
+        let Some(key) = step.answered else { return Vec::new() };
+        let is_it = |head: &Head| head.keys.answered == key && self.may_be(step, head);
+        self.with_key(&key).filter(|(_, head)| is_it(head)).map(|(at, _)| at).collect()
     }
 
     /// Nothing that the client sends of the answer says that it is another one.
     fn may_be(&self, step: &Step, head: &Head) -> bool {
         has_ids(step, head)
             && has_copy(step, head)
-            && has_seals(step, head, self.ask.contract.signed) != Some(false)
+            && has_seals(step, head, self.ask.contract.signed)
             && head.delivery != Delivery::Cut
     }
 
@@ -321,22 +297,20 @@ impl<'a> Matches<'a> {
         if !self.can_read(head) {
             return Some(Why::Foreign);
         }
-        // The key of version 1 has all that a record is bound to.
-        let is_old = self.has_old_history(step, head);
-        let is_whole = is_old || head.seen.content == step.visible.content;
+        let is_whole = head.seen.content == step.visible.content;
         if head.delivery == Delivery::Stopped && (contract.bound || !is_whole) {
             return Some(Why::Stopped);
         }
         if !contract.bound {
             return None;
         }
-        let is_same_before = head.prefix == Prefix::All(step.prefix);
+        let is_same_before = head.prefix == step.prefix;
         let same_calls = step.visible.calls.iter().zip(calls).all(|(call, at)| {
             head.seen.calls.get(*at).is_some_and(|mark| mark.digest == call.digest)
         });
         let is_further = calls.first().is_some_and(|first| *first > 0);
         let is_same = is_same_before && same_calls && (is_further || has_text(step, head));
-        (!is_old && !is_same).then_some(Why::Changed)
+        (!is_same).then_some(Why::Changed)
     }
 
     /// Counts the unequal ones. Twins are equal, and so are answers that were thought alike.
@@ -444,12 +418,6 @@ enum Part {
 
 /// For each call of a step the call of the record that it is, in order; `None` where one is not.
 fn calls_of(step: &Step, head: &Head) -> Option<Vec<usize>> {
-    let has_keys = step.is_anchored() && !head.keys.anchors.is_empty();
-    if head.version == Version::V1 && !has_keys {
-        // The key by which it was found has its calls.
-        let is_it = step.visible.calls.len() == head.seen.calls.len() && has_ids(step, head);
-        return is_it.then(|| (0..head.seen.calls.len()).collect());
-    }
     let mut from = 0;
     let mut calls = Vec::with_capacity(step.visible.calls.len());
     for call in &step.visible.calls {
@@ -464,7 +432,7 @@ fn calls_of(step: &Step, head: &Head) -> Option<Vec<usize>> {
 
 fn is_call(call: &Call, mark: &CallMark) -> bool {
     match call.names {
-        Some(_) => call.id == mark.id && mark.name.as_deref() == Some(call.name.as_str()),
+        Some(_) => call.id == mark.id && call.name == mark.name,
         None => mark.digest == call.digest,
     }
 }
@@ -483,18 +451,13 @@ fn has_ids(step: &Step, head: &Head) -> bool {
 /// A copy of a thought that the client shows is the record's own text, or its thought.
 fn has_copy(step: &Step, head: &Head) -> bool {
     let Some(copy) = step.visible.copy else { return true };
-    head.version == Version::V1 || head.seen.copy == Some(copy) || head.words == Some(copy)
+    head.seen.copy == Some(copy) || head.words == Some(copy)
 }
 
-/// Whether the client has the seals of the record's thought, as far as it sends any.
-fn has_seals(step: &Step, head: &Head, signed: bool) -> Option<bool> {
-    let own = step.own.filter(|own| signed && own.payloads.is_some())?;
-    let payloads = |thought: Option<Thought>| thought.and_then(|it| it.payloads);
-    payloads(head.thought)?;
-    if head.version == Version::V1 {
-        return None;
-    }
-    let own = own.payloads?;
+/// Whether the client's seals belong to the record's thought. Returns true if either has none.
+fn has_seals(step: &Step, head: &Head, signed: bool) -> bool {
+    let payloads = |thought: Option<Thought>| thought.filter(|_| signed)?.payloads;
+    let (Some(own), Some(its)) = (payloads(step.own), payloads(head.thought)) else { return true };
     let each = if step.seals.is_empty() { std::slice::from_ref(&own) } else { &step.seals };
-    Some(payloads(head.thought) == Some(own) || each.iter().all(|it| head.seals.contains(it)))
+    own == its || each.iter().all(|it| head.seals.contains(it))
 }

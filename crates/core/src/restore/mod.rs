@@ -44,7 +44,6 @@ mod exact;
 mod ids;
 mod key;
 mod lasting;
-mod legacy;
 mod maker;
 mod matching;
 mod normal;
@@ -58,13 +57,10 @@ mod weave;
 pub use capture::{Answered, Hook, capture};
 pub use key::{Key, Secret, Version};
 pub use lasting::Run;
-pub use legacy::with_anchors;
 pub(crate) use maker::{is_its, shows_copy};
 pub use matching::{Ask, more};
 pub(crate) use matching::{Match, Matches, OfStep};
 pub(crate) use order::ordered;
 pub use question::{About, Question, Step};
-pub use record::{
-    Ancestor, CallMark, Delivery, Found, Head, Kept, Keys, Link, Prefix, Seen, Thought,
-};
+pub use record::{Ancestor, CallMark, Delivery, Found, Head, Kept, Keys, Link, Seen, Thought};
 pub use weave::weave;

@@ -1,4 +1,4 @@
-//! The normal form of what is visible, version 2: clients re-encode what they keep, and mean the same.
+//! The normal form of what is visible: clients re-encode what they keep, and mean the same.
 //!
 //! - Text: the white space at the ends of lines and of the whole text, and the kind of line ends, say nothing.
 //!   Copies of the thought that a client shows at the head of an answer (`<think>`, `<thinking>`, `<details>`) are none
@@ -64,11 +64,7 @@ impl Normal<'_> {
 
     /// The visible text of an answer without a copy of its thought; `None` where it says nothing.
     pub(super) fn answer(&self, text: &str) -> Option<Key> {
-        let copy = match self.version {
-            Version::V1 => tagged_copy(text),
-            Version::V2 => display_copy(text),
-        };
-        let text = copy.map_or(text, |(_, rest)| rest);
+        let text = display_copy(text).map_or(text, |(_, rest)| rest);
         if text.trim().is_empty() {
             return None;
         }
@@ -203,25 +199,20 @@ fn lines(digest: &mut Digest, text: &str) {
 /// The copy of a thought that a client shows at the head of a text, and what is said behind it: in tags, in tags with
 /// escaped brackets, or in quoted lines.
 pub(super) fn display_copy(text: &str) -> Option<(&str, &str)> {
-    let escaped = || between(text, &[("&lt;think&gt;", "&lt;/think&gt;")]);
-    tagged_copy(text).or_else(escaped).or_else(|| quoted(text))
-}
-
-fn tagged_copy(text: &str) -> Option<(&str, &str)> {
-    let tags = [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<details", "</details>")];
-    between(text, &tags)
-}
-
-fn between<'t>(text: &'t str, tags: &[(&str, &str)]) -> Option<(&'t str, &'t str)> {
+    const TAGS: [(&str, &str); 4] = [
+        ("<think>", "</think>"),
+        ("<thinking>", "</thinking>"),
+        ("<details", "</details>"),
+        ("&lt;think&gt;", "&lt;/think&gt;"),
+    ];
     let trimmed = text.trim_start();
     let inside = |(open, close): &(&str, &str)| {
         trimmed.strip_prefix(open).and_then(|inside| inside.split_once(close))
     };
-    tags.iter().find_map(inside)
+    TAGS.iter().find_map(inside).or_else(|| quoted(trimmed))
 }
 
-fn quoted(text: &str) -> Option<(&str, &str)> {
-    let trimmed = text.trim_start();
+fn quoted(trimmed: &str) -> Option<(&str, &str)> {
     let lines = trimmed.split_inclusive('\n').take_while(|line| line.starts_with('>'));
     let end: usize = lines.map(str::len).sum();
     if end == 0 { None } else { trimmed.split_at_checked(end) }

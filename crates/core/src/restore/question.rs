@@ -7,7 +7,6 @@
 
 use super::ids::{is_listed, normal_id};
 use super::key::{Key, Of, Secret, Version};
-use super::legacy::{self, OldHead};
 use super::maker;
 use super::normal::Normal;
 use super::record::{Thought, seals};
@@ -33,8 +32,6 @@ pub struct Question {
     pub root: Key,
     /// Ids of calls that were drawn at random name records at this endpoint.
     pub(super) lists_ids: bool,
-    /// What records of version 1 say of a request's head, where there may be some.
-    pub(super) old: Option<OldHead>,
     /// Where the coming answer hangs.
     pub(super) end: Place,
 }
@@ -72,8 +69,6 @@ pub struct Step {
     pub(super) answered: Option<Key>,
     /// The same key as at an endpoint that is known to draw its ids, if this one is not.
     pub(super) elsewhere: Option<Key>,
-    /// Its key of version 1, where records may have such keys.
-    pub(super) old: Option<Key>,
     /// Everything before it.
     pub(super) prefix: Key,
 }
@@ -158,8 +153,6 @@ pub struct About<'a> {
     pub is_unlisted: bool,
     /// Thoughts are sealed there, so that when a request was made says something: the clock of a system message too.
     pub is_sealed: bool,
-    /// The vault may have records of version 1.
-    pub has_old: bool,
 }
 
 impl Question {
@@ -199,8 +192,7 @@ impl Question {
             after_speech: true,
         };
         walk.all(rest, instructions);
-        let old = about.has_old.then(|| legacy::read(contents, about.tools, secret));
-        walk.finish(hint, old)
+        walk.finish(hint)
     }
 
     /// Every key by which a record may be found. Of an empty list nothing has to be looked up.
@@ -216,7 +208,6 @@ impl Question {
             if step.own.is_some() {
                 keys.extend(step.hints());
             }
-            keys.extend(step.old);
         }
         keys.sort_unstable();
         keys.dedup();
@@ -332,7 +323,6 @@ impl Walk<'_> {
             refers,
             answered,
             elsewhere,
-            old: None,
             prefix: before.prefix,
         });
     }
@@ -369,18 +359,13 @@ impl Walk<'_> {
         self.elsewhere = self.elsewhere.map(|it| hinted.unwrap_or(it));
     }
 
-    fn finish(mut self, hint: Option<Key>, old: Option<(OldHead, Vec<Option<Key>>)>) -> Question {
-        let (old, keys) = old.unzip();
-        for (step, key) in self.steps.iter_mut().zip(keys.into_iter().flatten()) {
-            step.old = key;
-        }
+    fn finish(self, hint: Option<Key>) -> Question {
         Question {
             version: self.normal.version,
             steps: self.steps,
             hint,
             root: self.root.unwrap_or(self.place.history),
             lists_ids: self.lists_ids,
-            old,
             end: self.place,
         }
     }
@@ -447,7 +432,7 @@ impl Visible {
 }
 
 /// The key of an id in its normal form, if no other answer has it.
-pub(super) fn anchor(normal: &Normal<'_>, id: &str, lists_ids: bool) -> Option<Key> {
+fn anchor(normal: &Normal<'_>, id: &str, lists_ids: bool) -> Option<Key> {
     let is_alone = ticket::is_minted(normal, id) || (lists_ids && is_listed(id));
     is_alone.then(|| normal.digest(Of::Anchor).part(id.as_bytes()).finish())
 }

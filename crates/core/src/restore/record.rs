@@ -29,8 +29,8 @@ pub struct Head {
     pub keys: Keys,
     /// What can be seen of it.
     pub seen: Seen,
-    /// Everything that stood before it.
-    pub prefix: Prefix,
+    /// The digest of everything that stood before it.
+    pub prefix: Key,
     /// The answer before it in its request.
     pub parent: Link,
     /// The last answer before it whose thought was in its request.
@@ -63,7 +63,7 @@ pub struct Found {
 /// The keys by which a record is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {
-    /// The answer behind its history; in version 1 behind the whole conversation.
+    /// The answer behind its history.
     pub answered: Key,
     /// The ids of its calls that no other answer has.
     pub anchors: Vec<Key>,
@@ -87,33 +87,19 @@ pub struct Seen {
     pub copy: Option<Key>,
     /// Its calls, in order.
     pub calls: Vec<CallMark>,
-    /// The digest of text and calls. In version 1 the key of the answer says the same.
+    /// The digest of text and calls.
     pub content: Key,
 }
 
 /// One call of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallMark {
-    /// Its name; unknown in version 1.
-    pub name: Option<String>,
+    /// Its name.
+    pub name: String,
     /// The digest of its name and arguments.
     pub digest: Key,
     /// The id that the caller was given, as far as clients leave it alone.
     pub id: String,
-}
-
-/// Everything that stood before an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Prefix {
-    /// Its digest.
-    All(Key),
-    /// Version 1: the system messages and the tools; the key of the answer has the rest.
-    Head {
-        /// The digest of the system messages.
-        system: Key,
-        /// The digest of the tools.
-        tools: Key,
-    },
 }
 
 /// An answer before another one that only that one names.

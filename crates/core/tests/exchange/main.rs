@@ -112,7 +112,6 @@ impl Gateway {
             hint: None,
             account: None,
             record: format!("r{}", self.named.replace(self.named.get() + 1)),
-            has_old_records: false,
             is_kept: self.is_kept,
         };
         let owner = (!self.is_nobodys).then_some(owner);

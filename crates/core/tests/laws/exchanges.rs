@@ -60,7 +60,6 @@ pub(crate) fn requests_reach_the_upstream_whole(bytes: &[u8]) {
         hint: None,
         account: None,
         record: "r".to_owned(),
-        has_old_records: false,
         is_kept: true,
     };
     let handling = Handling::default();

@@ -9,7 +9,6 @@
 
 mod agents;
 mod cases;
-mod older;
 mod own;
 mod twins;
 mod vault;

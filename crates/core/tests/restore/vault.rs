@@ -78,7 +78,6 @@ impl Vault {
             hint: frame.hint,
             is_sealed: self.contract.signed,
             is_unlisted: self.is_unlisted,
-            ..About::default()
         };
         let question = Question::read(contents, about, &self.secret, Version::CURRENT);
         let keys = question.keys();

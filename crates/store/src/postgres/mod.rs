@@ -10,7 +10,6 @@ mod facts;
 mod gateway_keys;
 mod lately;
 mod ledgers;
-mod older;
 mod queue;
 mod records;
 mod relock;

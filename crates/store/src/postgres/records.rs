@@ -127,7 +127,7 @@ impl Postgres {
         Ok(u64::try_from(marked).unwrap_or_default())
     }
 
-    pub(super) fn record_of(&self, row: &Row) -> Result<RecordRow, StoreError> {
+    fn record_of(&self, row: &Row) -> Result<RecordRow, StoreError> {
         let at = &self.inner.at;
         Ok(RecordRow {
             number: get(row, 0, at)?,

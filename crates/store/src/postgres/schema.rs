@@ -5,31 +5,11 @@ use crate::error::StoreError;
 use tokio_postgres::{Client, GenericClient};
 
 /// Each brings the tables from the version before to its own, counted from 1. They never change once shipped.
-const MIGRATIONS: [&str; 16] = [
-    include_str!("001.sql"),
-    include_str!("002.sql"),
-    include_str!("003.sql"),
-    include_str!("004.sql"),
-    include_str!("005.sql"),
-    include_str!("006.sql"),
-    include_str!("007.sql"),
-    include_str!("008.sql"),
-    include_str!("009.sql"),
-    include_str!("010.sql"),
-    include_str!("011.sql"),
-    include_str!("012.sql"),
-    include_str!("013.sql"),
-    include_str!("014.sql"),
-    include_str!("015.sql"),
-    include_str!("016.sql"),
-];
+const MIGRATIONS: [&str; 1] = [include_str!("001.sql")];
 
 /// The oldest version whose program works on these tables as they are, so that one may go back to it. A migration that
 /// changes or takes away what such a program reads or writes raises it to its own.
-const WORKS_FROM: u32 = 14;
-
-/// The version that has traces: a table of theirs in an older database is another program's.
-const TRACES: u32 = 5;
+const WORKS_FROM: u32 = 1;
 
 /// Processes that start at once wait for each other here. The number is nobody else's: "think".
 const LOCK: i64 = 0x74_6869_6E6B;
@@ -37,10 +17,9 @@ const LOCK: i64 = 0x74_6869_6E6B;
 /// What the tables are brought up to.
 const VERSION: &str = "SELECT coalesce(max(version), 0) FROM thinkthrough_schema";
 
-/// The version that a program must know to work on the newest tables: their own, where nothing else is said. Older
-/// tables of versions have no such column.
-const FROM: &str = "SELECT coalesce((to_jsonb(it)->>'works_from')::int8, version) \
-                    FROM thinkthrough_schema AS it ORDER BY version DESC LIMIT 1";
+/// The version that a program must know to work on the newest tables. Without a value it is their own.
+const FROM: &str = "SELECT coalesce(works_from, version) FROM thinkthrough_schema \
+                    ORDER BY version DESC LIMIT 1";
 
 pub(super) async fn migrate(client: &mut Client, at: &str) -> Result<(), StoreError> {
     let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
@@ -61,7 +40,8 @@ pub(super) async fn migrate(client: &mut Client, at: &str) -> Result<(), StoreEr
     let transaction = client.transaction().await.map_err(failed)?;
     let lock = format!("SELECT pg_advisory_xact_lock({LOCK})");
     transaction.batch_execute(&lock).await.map_err(failed)?;
-    let table = "CREATE TABLE IF NOT EXISTS thinkthrough_schema (version INT8 NOT NULL)";
+    let table = "CREATE TABLE IF NOT EXISTS thinkthrough_schema \
+                 (version INT8 NOT NULL, works_from INT8)";
     transaction.batch_execute(table).await.map_err(failed)?;
     let found = said(&transaction, VERSION, at).await?;
     // Another process may have been first while this one waited.
@@ -71,7 +51,7 @@ pub(super) async fn migrate(client: &mut Client, at: &str) -> Result<(), StoreEr
     if found > known {
         return Err(StoreError::Newer { at: at.to_owned(), found, known });
     }
-    if found < TRACES {
+    if found == 0 {
         taken_over::put_aside(&transaction, at).await?;
     }
     let behind = usize::try_from(found).unwrap_or(usize::MAX);

@@ -146,20 +146,15 @@ impl Sought {
         };
         let quoted =
             |word: &str| format!("'{}'{weight}", word.replace('\\', "\\\\").replace('\'', "''"));
-        let either = |word: &String| {
+        let all = |word: &String| {
             let parts: Vec<String> = word::words(word).iter().map(|part| quoted(part)).collect();
-            // Older versions left it to the server where a word ends.
-            match parts.as_slice() {
-                [one] if *one == quoted(word) => quoted(word),
-                [] => quoted(word),
-                parts => format!("(({}) | {})", parts.join(" & "), quoted(word)),
-            }
+            if parts.is_empty() { quoted(word) } else { parts.join(" & ") }
         };
         let words = words.iter().map(|word| word.replace('\0', "")).filter(|word| !word.is_empty());
         let words: Vec<String> = words.collect();
         let is_apart = |word: &&String| word.chars().filter(|it| word::is_apart(*it)).count() > 1;
         let texts = words.iter().filter(is_apart).map(|word| word.to_lowercase()).collect();
-        let sought = words.iter().map(either).collect::<Vec<_>>().join(" & ");
+        let sought = words.iter().map(all).collect::<Vec<_>>().join(" & ");
         (!words.is_empty()).then_some(Sought { words: sought, texts, within })
     }
 

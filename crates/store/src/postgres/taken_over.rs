@@ -1,5 +1,4 @@
-//! Rows of a table of traces that another program made, until they are masked. Those that an older version took over as
-//! they were `013.sql` puts aside.
+//! Rows of a table of traces that another program made, until they are masked.
 
 use super::{Postgres, get, trouble};
 use crate::error::StoreError;

@@ -135,14 +135,6 @@ impl Postgres {
         sessions.collect()
     }
 
-    /// Sums up the next sessions of traces that are older than their table; says whether there may be more.
-    pub(crate) async fn fill_trace_sessions(&self) -> Result<bool, StoreError> {
-        let sql = "SELECT trace_sessions_fill($1)";
-        let values = [(&i64::from(SessionRow::STEP) as _, Type::INT8)];
-        let rows = self.query_on(&self.inner.writing, sql, &values).await?;
-        rows.first().map_or(Ok(false), |row| get(row, 0, &self.inner.at))
-    }
-
     /// When the first trace was made whose words are not indexed yet.
     pub(crate) async fn traces_unindexed(&self) -> Result<Option<i64>, StoreError> {
         let sql = "SELECT created_at FROM reasoning_traces WHERE words IS NULL \

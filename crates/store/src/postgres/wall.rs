@@ -1,6 +1,6 @@
 //! The second wall between tenants: the server itself lets a statement see one tenant's rows.
 //!
-//! The tables have policies for roles that do not own them (`010.sql`). Such a role says in each transaction whose rows
+//! The tables have policies for roles that do not own them (`001.sql`). Such a role says in each transaction whose rows
 //! it is about, never for a session, because a pooler may hand the next transaction to another one. So each statement
 //! then is a transaction of its own, whose parts go out together: that is one round trip still.
 

@@ -9,7 +9,6 @@ mod facts;
 mod gateway_keys;
 mod ledgers;
 mod log;
-mod older;
 mod records;
 mod responses;
 mod schema;

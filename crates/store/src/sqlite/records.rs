@@ -158,7 +158,7 @@ fn records(
     Ok(found)
 }
 
-pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<RecordRow> {
+fn record(row: &Row<'_>) -> rusqlite::Result<RecordRow> {
     Ok(RecordRow {
         number: row.get(0)?,
         thread: row.get(1)?,

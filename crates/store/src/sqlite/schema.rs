@@ -14,29 +14,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Each brings the tables from the version before to its own, counted from 1. They never change once shipped.
-const MIGRATIONS: [&str; 17] = [
-    include_str!("001.sql"),
-    include_str!("002.sql"),
-    include_str!("003.sql"),
-    include_str!("004.sql"),
-    include_str!("005.sql"),
-    include_str!("006.sql"),
-    include_str!("007.sql"),
-    include_str!("008.sql"),
-    include_str!("009.sql"),
-    include_str!("010.sql"),
-    include_str!("011.sql"),
-    include_str!("012.sql"),
-    include_str!("013.sql"),
-    include_str!("014.sql"),
-    include_str!("015.sql"),
-    include_str!("016.sql"),
-    include_str!("017.sql"),
-];
+const MIGRATIONS: [&str; 1] = [include_str!("001.sql")];
 
 /// The oldest version whose program works on these tables as they are, so that one may go back to it. A migration that
 /// changes or takes away what such a program reads or writes raises it to its own.
-const WORKS_FROM: u32 = 16;
+const WORKS_FROM: u32 = 1;
 
 /// "think" in a way that SQLite's header has room for; `file` and we know our files by it.
 const APPLICATION: i32 = 0x7468_6E6B;
@@ -200,11 +182,12 @@ fn migrate_from(connection: &mut Connection, at: &str, known: u32) -> Result<(),
         return Err(StoreError::Newer { at: at.to_owned(), found, known });
     }
     let behind = usize::try_from(found).unwrap_or(usize::MAX);
-    let was_put_aside = taken_over::put_aside(&transaction).map_err(failed)?;
+    if found == 0 {
+        taken_over::put_aside(&transaction).map_err(failed)?;
+    }
     for migration in MIGRATIONS.iter().skip(behind) {
         transaction.execute_batch(migration).map_err(failed)?;
     }
-    taken_over::keep_apart(&transaction, was_put_aside).map_err(failed)?;
     let sql = "INSERT OR REPLACE INTO thinkthrough_schema VALUES (?1, ?2)";
     transaction.execute(sql, [known, WORKS_FROM]).map_err(failed)?;
     transaction.pragma_update(None, "user_version", known).map_err(failed)?;
@@ -222,8 +205,7 @@ fn version(connection: &Connection) -> rusqlite::Result<u32> {
 
 /// The tables are newer than what this program knows, and say that it works on them all the same.
 fn works_with(connection: &Connection, found: u32, known: u32) -> rusqlite::Result<bool> {
-    let sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'thinkthrough_schema'";
-    if found <= known || connection.query_row(sql, [], |row| row.get::<_, i64>(0))? == 0 {
+    if found <= known {
         return Ok(false);
     }
     let sql = "SELECT works_from FROM thinkthrough_schema WHERE version = ?1";

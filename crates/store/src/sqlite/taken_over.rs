@@ -2,7 +2,7 @@
 //! they are masked (`crate::taken_over`). Nobody reads them before.
 
 use super::traces::text;
-use super::{Safety, Sqlite, words};
+use super::{Safety, Sqlite};
 use crate::error::StoreError;
 use crate::old_trace::{APART, COLUMNS, OldTrace};
 use crate::row::TraceRow;
@@ -25,51 +25,10 @@ pub(super) fn lacking(connection: &Connection) -> rusqlite::Result<Option<&'stat
     Ok(COLUMNS.into_iter().find(|column| !names.iter().any(|name| name == column)))
 }
 
-/// Renames such a table before ours is made; gives whether there was one.
-pub(super) fn put_aside(connection: &Connection) -> rusqlite::Result<bool> {
-    let is_there = connection.table_exists(None, "reasoning_traces")?;
-    let is_ours = connection.table_exists(None, "trace_indexed")?;
-    if !is_there || is_ours {
-        return Ok(false);
-    }
-    // Ours may have the same names.
-    let indexes = "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL \
-                   AND tbl_name = 'reasoning_traces'";
-    let indexes: Vec<String> = connection
-        .prepare(indexes)?
-        .query_map([], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
-    for index in indexes {
-        connection.execute_batch(&format!("DROP INDEX \"{}\"", index.replace('"', "\"\"")))?;
-    }
-    connection.execute_batch("ALTER TABLE reasoning_traces RENAME TO reasoning_traces_before")?;
-    Ok(true)
-}
-
-/// Keeps the rows of such a table apart until they are masked: of the one that was put aside, and those that an older
-/// version took over as they were, which are nobody's.
-pub(super) fn keep_apart(connection: &Connection, was_put_aside: bool) -> rusqlite::Result<()> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM reasoning_traces WHERE tenant = '')";
-    let was_taken_over = connection.query_row(sql, [], |row| row.get(0))?;
-    if was_put_aside || was_taken_over {
-        connection.execute_batch(APART)?;
-    }
-    if was_put_aside {
-        connection.execute_batch(&format!(
-            "{}; DROP TABLE reasoning_traces_before;",
-            told("reasoning_traces_before")
-        ))?;
-    }
-    if was_taken_over {
-        let sql = "SELECT rowid FROM reasoning_traces WHERE tenant = ''";
-        let mut words = words::Removing::from(connection)?;
-        for number in connection.prepare(sql)?.query_map([], |row| row.get(0))? {
-            words.remove(number?)?;
-        }
-        connection.execute_batch(&format!(
-            "{}; DELETE FROM reasoning_traces WHERE tenant = '';",
-            told("reasoning_traces WHERE tenant = ''")
-        ))?;
+/// Keeps the rows of such a table apart until they are masked, and drops it before ours is made.
+pub(super) fn put_aside(connection: &Connection) -> rusqlite::Result<()> {
+    if connection.table_exists(None, "reasoning_traces")? {
+        connection.execute_batch(&format!("{APART} {}; DROP TABLE reasoning_traces;", told()))?;
     }
     Ok(())
 }
@@ -77,7 +36,7 @@ pub(super) fn keep_apart(connection: &Connection, was_put_aside: bool) -> rusqli
 /// Keeps rows apart, whatever the other program wrote into them: no row is lost for that, and none stops the others. A row
 /// without an id, or with one that another has, gets one of its own. A time is in milliseconds, or a date; one that is
 /// still to come would never grow old, and is now.
-fn told(from: &str) -> String {
+fn told() -> String {
     let [texts @ .., _, _, _, _, _] = COLUMNS;
     let text = |name: &str| format!("CAST(coalesce({name}, '') AS TEXT)");
     let number = |name: &str| format!("max(0, CAST(coalesce({name}, 0) AS INTEGER))");
@@ -94,7 +53,7 @@ fn told(from: &str) -> String {
         "INSERT INTO trace_unmasked SELECT CASE \
              WHEN id <> '' AND row_number() OVER (PARTITION BY CAST(id AS TEXT)) = 1 \
              THEN CAST(id AS TEXT) ELSE 'without-id-' || hex(randomblob(16)) END, {all}, {time} \
-         FROM {from}"
+         FROM reasoning_traces"
     )
 }
 

@@ -7,7 +7,6 @@ use crate::trace::{TraceFilter, TraceText};
 use crate::word::spaced;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params, params_from_iter};
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -61,10 +60,10 @@ impl Sqlite {
         let all = conditions(&filter);
         let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
         self.read(move |connection| {
-            let found = words::search(connection, limit, |index| {
+            words::search(connection, limit, |index| {
                 // The index itself walks from its newest row on, so that a common word costs no more than a rare one.
                 let sql = format!(
-                    "SELECT {}, {index}.rowid FROM {index} \
+                    "SELECT {} FROM {index} \
                      JOIN reasoning_traces ON reasoning_traces.rowid = {index}.rowid \
                      {} ORDER BY {index}.rowid DESC LIMIT {}",
                     qualified(),
@@ -72,8 +71,7 @@ impl Sqlite {
                     filter.limit
                 );
                 found(connection, &sql, &words, &all)
-            })?;
-            Ok(found.into_iter().map(|found| found.row).collect())
+            })
         })
         .await
     }
@@ -90,11 +88,6 @@ impl Sqlite {
             statement.query_map(params_from_iter(bounds(&all)), session)?.collect()
         })
         .await
-    }
-
-    /// Sums up the next sessions of traces that are older than their table; says whether there may be more.
-    pub(crate) async fn fill_trace_sessions(&self) -> Result<bool, StoreError> {
-        self.write(Safety::Process, fill_sessions).await
     }
 
     /// When the first trace was made whose words are not indexed yet.
@@ -211,13 +204,6 @@ impl Sqlite {
     }
 }
 
-/// A row that a search found.
-pub(super) struct Found {
-    /// It counts up with the rows that are added.
-    pub(super) number: i64,
-    pub(super) row: TraceRow,
-}
-
 impl ToSql for Bound {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(match self {
@@ -310,18 +296,16 @@ fn rows(
     statement.query_map(params_from_iter(bounds(conditions)), trace)?.collect()
 }
 
-/// The same of those in which these words are found; the number stands behind the columns.
+/// The rows with these words that fulfil the conditions.
 fn found(
     connection: &Connection,
     sql: &str,
     words: &str,
     conditions: &[(&str, Vec<Bound>)],
-) -> rusqlite::Result<Vec<Found>> {
+) -> rusqlite::Result<Vec<TraceRow>> {
     let values = std::iter::once(&words as &dyn ToSql).chain(bounds(conditions));
     let mut statement = connection.prepare(sql)?;
-    let number = statement.column_count() - 1;
-    let found = |row: &Row<'_>| Ok(Found { number: row.get(number)?, row: trace(row)? });
-    statement.query_map(params_from_iter(values), found)?.collect()
+    statement.query_map(params_from_iter(values), trace)?.collect()
 }
 
 pub(super) fn bounds<'a>(
@@ -348,13 +332,8 @@ pub(super) fn where_all(first: &[&str], conditions: &[(&str, Vec<Bound>)]) -> St
 /// The words in the language of the index, each as text; `None` where there are none.
 fn expression(words: &[String], within: TraceText) -> Option<String> {
     let words = words.iter().map(|word| word.replace('\0', "")).filter(|word| !word.is_empty());
-    let quoted = |word: &str| format!("\"{}\"", word.replace('"', "\"\""));
-    let either = |word: String| match spaced(&word) {
-        // Older versions had all these letters for one word.
-        Cow::Owned(spaced) => format!("({} OR {})", quoted(&spaced), quoted(&word)),
-        Cow::Borrowed(word) => quoted(word),
-    };
-    let quoted: Vec<String> = words.map(either).collect();
+    let quoted = |word: String| format!("\"{}\"", spaced(&word).replace('"', "\"\""));
+    let quoted: Vec<String> = words.map(quoted).collect();
     if quoted.is_empty() {
         return None;
     }
@@ -397,45 +376,6 @@ fn unindexed(connection: &Connection, limit: u32) -> rusqlite::Result<Vec<(i64, 
     Ok(rows)
 }
 
-fn fill_sessions(connection: &Connection) -> rusqlite::Result<bool> {
-    // An older version goes by tenants, and its place says nothing here.
-    let sql = "SELECT CASE tenant WHEN '' THEN session_key ELSE '' END FROM trace_session_fill";
-    let place: Option<String> =
-        connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?;
-    let Some(place) = place else { return Ok(false) };
-    let sql = "SELECT DISTINCT session_key FROM reasoning_traces WHERE session_key >= ? \
-               ORDER BY session_key LIMIT ?";
-    let keys = connection
-        .prepare_cached(sql)?
-        .query_map(params![place, SessionRow::STEP], |row| row.get::<_, String>(0))?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
-    // Those that have no words yet are summed up with them.
-    let sql = "INSERT OR REPLACE INTO trace_session (tenant, session_key, first_at, last_at, \
-                   last_id, models, requests, reasoning_tokens, total_tokens, duration_ms) \
-               SELECT tenant, session_key, min(created_at), max(created_at), \
-                   substr(max(printf('%020d', created_at) || id), 21), \
-                   substr(group_concat(DISTINCT model), 1, 2000), count(*), \
-                   CAST(min(total(min(reasoning_tokens, 1 << 40)), 1 << 62) AS INTEGER), \
-                   CAST(min(total(min(total_tokens, 1 << 40)), 1 << 62) AS INTEGER), \
-                   CAST(min(total(min(duration_ms, 1 << 40)), 1 << 62) AS INTEGER) \
-               FROM reasoning_traces WHERE session_key >= ? AND session_key <= ? \
-                   AND rowid <= (SELECT up_to FROM trace_indexed) GROUP BY session_key, tenant";
-    if let Some(last) = keys.last() {
-        connection.prepare_cached(sql)?.execute([&place, last])?;
-    }
-    match keys.last() {
-        Some(last) if keys.len() == SessionRow::STEP as usize => {
-            let sql = "UPDATE trace_session_fill SET (tenant, session_key) = ('', ?)";
-            connection.prepare_cached(sql)?.execute([last])?;
-            Ok(true)
-        }
-        _ => {
-            connection.prepare_cached("DELETE FROM trace_session_fill")?.execute([])?;
-            Ok(false)
-        }
-    }
-}
-
 /// Reads what is to be read before these are taken out: their texts, and their places in the indexes that are not in the
 /// order of time.
 fn look_at_old(connection: &Connection, before: i64, limit: u32) -> rusqlite::Result<()> {
@@ -476,7 +416,7 @@ fn numbers(
 fn remove_all(connection: &Connection, numbers: &[i64]) -> rusqlite::Result<u64> {
     let (began, mut count) = (Instant::now(), 0);
     // Words first: whatever else is written sends them to their index.
-    let mut words = words::Removing::from(connection)?;
+    let mut words = words::Removing::from(connection);
     for number in numbers {
         if began.elapsed() > REMOVING {
             break;

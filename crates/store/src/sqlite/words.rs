@@ -4,15 +4,11 @@
 //! again and again to get rid of old rows, and such a merge is one step however much it reads. Here old rows are only
 //! marked as deleted, and an index in which none is left goes as a whole, in steps.
 
-use super::traces::Found;
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// So many rows have their words in one index.
 const ROWS: i64 = 1 << 16;
-/// The index of stores before version 13, whose rows may have any number. Nothing is added to it.
-const FIRST: &str = "trace_words";
 /// So many blocks of an index are given back in one step: half a megabyte.
 const BLOCKS: u32 = 128;
 /// So many blocks of an index are merged in one step, so that erased words go.
@@ -22,17 +18,15 @@ const HEAD: i64 = 10;
 
 /// The index for a row with this number.
 fn index_of(number: i64) -> String {
-    format!("{FIRST}_{}", number.div_euclid(ROWS))
+    format!("trace_words_{}", number.div_euclid(ROWS))
 }
 
-/// All indexes, the first one first, then those of the newest rows.
+/// All indexes, the one with the newest rows first.
 fn all(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    let sql = format!(
-        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%' \
-         AND (name = '{FIRST}' OR name GLOB '{FIRST}_[0-9]*') \
-         ORDER BY name <> '{FIRST}', length(name) DESC, name DESC"
-    );
-    connection.prepare_cached(&sql)?.query_map([], |row| row.get(0))?.collect()
+    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' \
+               AND sql LIKE 'CREATE VIRTUAL TABLE%' AND name GLOB 'trace_words_[0-9]*' \
+               ORDER BY length(name) DESC, name DESC";
+    connection.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect()
 }
 
 /// Whether any row has words in it. One that has none is about to go, and must not be asked.
@@ -87,25 +81,11 @@ pub(super) struct Removing<'c> {
     connection: &'c Connection,
     /// Whether there are such indexes.
     known: BTreeMap<String, bool>,
-    /// The last row of the first index.
-    last: Option<i64>,
 }
 
 impl<'c> Removing<'c> {
-    pub(super) fn from(connection: &'c Connection) -> rusqlite::Result<Self> {
-        let last = match connection.table_exists(None, FIRST)? {
-            true => {
-                let sql = format!("SELECT max(id) FROM {FIRST}_docsize");
-                connection.prepare_cached(&sql)?.query_row([], |row| row.get(0))?
-            }
-            false => None,
-        };
-        Ok(Removing { connection, known: BTreeMap::new(), last })
-    }
-
-    /// Whether the first index may have it.
-    fn is_in_first(&self, number: i64) -> bool {
-        self.last.is_some_and(|last| number <= last)
+    pub(super) fn from(connection: &'c Connection) -> Self {
+        Removing { connection, known: BTreeMap::new() }
     }
 
     pub(super) fn remove(&mut self, number: i64) -> rusqlite::Result<()> {
@@ -118,9 +98,7 @@ impl<'c> Removing<'c> {
                 is_there
             }
         };
-        let is_first = self.is_in_first(number);
-        for index in is_there.then_some(index.as_str()).into_iter().chain(is_first.then_some(FIRST))
-        {
+        if is_there {
             let sql = format!("DELETE FROM {index} WHERE rowid = ?");
             self.connection.prepare_cached(&sql)?.execute([number])?;
         }
@@ -130,27 +108,23 @@ impl<'c> Removing<'c> {
 
 /// The rows in which `words` are found, the newest first. `find` asks one index for at most `limit` of them, by a
 /// statement with its name.
-pub(super) fn search(
+pub(super) fn search<T>(
     connection: &Connection,
     limit: usize,
-    find: impl Fn(&str) -> rusqlite::Result<Vec<Found>>,
-) -> rusqlite::Result<Vec<Found>> {
+    find: impl Fn(&str) -> rusqlite::Result<Vec<T>>,
+) -> rusqlite::Result<Vec<T>> {
     // Between two statements an index may come or go.
     let _moment = connection.unchecked_transaction()?;
     let mut found = Vec::new();
-    // The numbers in the first index may be any. Of all others one has only newer rows than the next.
-    let mut newest = 0;
+    // All rows of an index are newer than those of the next one.
     for index in all(connection)? {
-        if newest >= limit {
+        if found.len() >= limit {
             break;
         }
         if has_rows(connection, &index)? {
-            let rows = find(&index)?;
-            newest += if index == FIRST { 0 } else { rows.len() };
-            found.extend(rows);
+            found.extend(find(&index)?);
         }
     }
-    found.sort_by_key(|found: &Found| Reverse(found.number));
     found.truncate(limit);
     Ok(found)
 }
@@ -186,22 +160,12 @@ pub(super) fn give_back(connection: &Connection) -> rusqlite::Result<bool> {
             "DELETE FROM {index}_data WHERE id IN \
              (SELECT id FROM {index}_data WHERE id > ? ORDER BY id LIMIT ?)"
         );
-        let gone = connection.prepare(&sql)?.execute([&HEAD as &dyn ToSql, &BLOCKS])?;
+        connection.prepare(&sql)?.execute([&HEAD as &dyn ToSql, &BLOCKS])?;
         let sql = format!("SELECT 1 FROM {index}_data WHERE id > ? LIMIT 1");
-        let is_left = connection.prepare(&sql)?.query_row([HEAD], |_| Ok(())).optional()?.is_some();
-        if is_left {
-            return Ok(true);
-        }
-        if index != FIRST {
+        if !connection.prepare(&sql)?.exists([HEAD])? {
             connection.execute_batch(&format!("DROP TABLE {index}"))?;
-            return Ok(true);
         }
-        if gone > 0 {
-            // An older version that runs beside this one may still add to it.
-            connection
-                .execute_batch(&format!("INSERT INTO {FIRST} ({FIRST}) VALUES ('delete-all')"))?;
-            return Ok(true);
-        }
+        return Ok(true);
     }
     Ok(false)
 }
@@ -209,11 +173,7 @@ pub(super) fn give_back(connection: &Connection) -> rusqlite::Result<bool> {
 /// The words of these rows are to go from the file, and not only to be found no more: deleted rows are only marked in an
 /// index, until it is merged. Which indexes that are is written down, so that a process which ends leaves it to the next.
 pub(super) fn erased(connection: &Connection, numbers: &[i64]) -> rusqlite::Result<()> {
-    let removing = Removing::from(connection)?;
-    let mut indexes: BTreeSet<String> = numbers.iter().map(|number| index_of(*number)).collect();
-    if numbers.iter().any(|number| removing.is_in_first(*number)) {
-        indexes.insert(FIRST.to_owned());
-    }
+    let indexes: BTreeSet<String> = numbers.iter().map(|number| index_of(*number)).collect();
     for index in indexes {
         let sql = "INSERT INTO trace_words_erased (name) VALUES (?) \
                    ON CONFLICT DO UPDATE SET is_begun = 0";
@@ -263,7 +223,6 @@ fn merge(connection: &Connection, index: &str, is_begun: bool) -> rusqlite::Resu
 mod tests {
     use super::super::{schema, traces};
     use super::*;
-    use crate::row::TraceRow;
 
     /// A store whose traces have these numbers.
     fn store(name: &str, numbers: &[i64]) -> (std::path::PathBuf, Connection) {
@@ -288,7 +247,7 @@ mod tests {
     }
 
     fn remove(connection: &Connection, numbers: &[i64]) {
-        let mut words = Removing::from(connection).unwrap();
+        let mut words = Removing::from(connection);
         for number in numbers {
             words.remove(*number).unwrap();
             connection.execute("DELETE FROM reasoning_traces WHERE rowid = ?", [number]).unwrap();
@@ -303,30 +262,22 @@ mod tests {
                  ORDER BY {index}.rowid DESC LIMIT {limit}"
             );
             let mut statement = connection.prepare(&sql)?;
-            let row = |row: &rusqlite::Row<'_>| {
-                Ok(Found { number: row.get(0)?, row: TraceRow::default() })
-            };
-            statement.query_map([], row)?.collect()
+            statement.query_map([], |row| row.get(0))?.collect()
         };
-        let found = search(connection, limit, find).unwrap();
-        found.into_iter().map(|found| found.number).collect()
+        search(connection, limit, find).unwrap()
     }
 
     #[test]
     fn a_search_finds_the_newest_rows_of_all_indexes_in_order() {
         let numbers = [1, 2, ROWS - 1, ROWS, ROWS + 1, 9 * ROWS, 10 * ROWS, 10 * ROWS + 1];
         let (folder, connection) = store("order", &numbers);
-        // One that an older version indexed, between the others.
-        let (first, rest): (Vec<i64>, Vec<i64>) = numbers.iter().partition(|it| **it == ROWS + 1);
-        let sql = format!("INSERT INTO {FIRST} (rowid, reasoning_text) VALUES (?, 'word')");
-        connection.execute(&sql, [first[0]]).unwrap();
-        add(&connection, &rest);
+        add(&connection, &numbers);
         let newest: Vec<i64> = numbers.into_iter().rev().collect();
         assert_eq!(found(&connection, 100), newest);
         for limit in 1..newest.len() {
             assert_eq!(found(&connection, limit), newest[..limit], "{limit}");
         }
-        assert_eq!(all(&connection).unwrap().len(), 5);
+        assert_eq!(all(&connection).unwrap().len(), 4);
         drop(connection);
         std::fs::remove_dir_all(folder).unwrap();
     }
@@ -342,12 +293,12 @@ mod tests {
         remove(&connection, &old);
         assert_eq!(found(&connection, 9), [ROWS]);
         while give_back(&connection).unwrap() {}
-        assert_eq!(all(&connection).unwrap(), [FIRST, "trace_words_1"]);
+        assert_eq!(all(&connection).unwrap(), ["trace_words_1"]);
         // The numbers of rows that went may be given again, also to an index that is half given back.
         insert(&connection, 7);
         add(&connection, &[7]);
         remove(&connection, &[7]);
-        let half = format!("DELETE FROM {FIRST}_0_data WHERE id > {HEAD}");
+        let half = format!("DELETE FROM trace_words_0_data WHERE id > {HEAD}");
         connection.execute_batch(&half).unwrap();
         assert_eq!(found(&connection, 9), [ROWS], "it is not asked");
         insert(&connection, 8);
@@ -376,14 +327,10 @@ mod tests {
         let (folder, connection) = store("erased", &numbers);
         let mut words = Adding::to(&connection);
         let erased = |number: i64| number % 3 == 0;
-        for number in numbers.iter().filter(|it| ![5, 6].contains(*it)) {
+        for number in &numbers {
             let own = if erased(*number) { "xylophone" } else { "quagmire" };
             words.add(*number, &format!("word {own}{number}{long}"), own).unwrap();
         }
-        // Two as an older version had them.
-        let sql = format!("INSERT INTO {FIRST} (rowid, reasoning_text) VALUES (?, ?)");
-        connection.execute(&sql, params![5, "word quagmire"]).unwrap();
-        connection.execute(&sql, params![6, "word xylophone"]).unwrap();
         let has = |word: &str| {
             let is_in = |index: &String| {
                 let sql = format!("SELECT 1 FROM {index}_data WHERE instr(block, CAST(? AS BLOB))");
@@ -391,7 +338,7 @@ mod tests {
             };
             all(&connection).unwrap().iter().filter(|index| is_in(index)).count()
         };
-        assert_eq!((has("xylophone"), has("quagmire")), (3, 3));
+        assert_eq!((has("xylophone"), has("quagmire")), (2, 2));
         let gone: Vec<i64> = numbers.iter().copied().filter(|it| erased(*it)).collect();
         super::erased(&connection, &gone).unwrap();
         remove(&connection, &gone);
@@ -407,27 +354,9 @@ mod tests {
         }
         assert!(steps > 6, "{steps}");
         assert!(!is_any_erased(&connection).unwrap());
-        assert_eq!((has("xylophone"), has("quagmire")), (0, 3));
+        assert_eq!((has("xylophone"), has("quagmire")), (0, 2));
         let left = numbers.iter().filter(|it| !erased(**it)).count();
         assert_eq!(found(&connection, 10_000).len(), left + usize::try_from(steps).unwrap());
-        drop(connection);
-        std::fs::remove_dir_all(folder).unwrap();
-    }
-
-    #[test]
-    fn the_first_index_is_emptied_and_stays() {
-        let (folder, connection) = store("first", &[3]);
-        let sql = format!("INSERT INTO {FIRST} (rowid, reasoning_text) VALUES (3, 'word')");
-        connection.execute_batch(&sql).unwrap();
-        remove(&connection, &[3]);
-        while give_back(&connection).unwrap() {}
-        let sql = format!("SELECT count(*) FROM {FIRST}_data WHERE id > {HEAD}");
-        let left: i64 = connection.query_row(&sql, [], |row| row.get(0)).unwrap();
-        assert_eq!(left, 0);
-        insert(&connection, 4);
-        let sql = format!("INSERT INTO {FIRST} (rowid, reasoning_text) VALUES (4, 'word')");
-        connection.execute_batch(&sql).unwrap();
-        assert_eq!(found(&connection, 9), [4], "an older version may go on with it");
         drop(connection);
         std::fs::remove_dir_all(folder).unwrap();
     }

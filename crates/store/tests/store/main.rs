@@ -38,8 +38,6 @@ mod gateway_keys;
 mod journal;
 mod kills;
 mod ledgers;
-mod migration;
-mod older;
 mod patience;
 mod poison;
 mod recent;

@@ -1,6 +1,6 @@
 //! Tables of traces that another program made: no row is lost, and none is read before it is masked.
 
-use super::trace_sessions::{execute, without_sessions, without_the_last};
+use super::trace_sessions::execute;
 use super::traces::{ids, trace};
 use super::{Folder, holds};
 use std::fs;
@@ -10,8 +10,6 @@ use thinkthrough_store::{Store, StoreError, Trace, TraceFilter, TraceText};
 
 on_each_database! {
     a_database_with_nothing_but_such_a_table_becomes_a_store,
-    a_table_beside_those_of_a_store_keeps_its_rows,
-    rows_that_an_older_version_took_over_are_masked_too,
     rows_are_masked_in_steps_and_go_with_this_machines_user,
     whatever_stands_in_such_a_table_is_taken_over,
     a_table_that_lacks_a_column_is_named,
@@ -83,32 +81,6 @@ async fn a_database_with_nothing_but_such_a_table_becomes_a_store(folder: Folder
     assert_eq!(ids(&all(&store).await), ["41"]);
     // It is the other program's.
     execute(&folder, &["UPDATE meta SET value = '2' WHERE key = 'v'"]).await;
-}
-
-async fn a_table_beside_those_of_a_store_keeps_its_rows(folder: Folder) {
-    drop(folder.open().await.unwrap());
-    without_sessions(&folder).await;
-    let undo = "DROP TABLE ledger; DROP TABLE reasoning_traces; \
-                ALTER TABLE old_record DROP COLUMN anchored";
-    let back = match folder.server {
-        Some(_) => "DELETE FROM thinkthrough_schema WHERE version >= 5",
-        None => "DROP TABLE trace_words; DROP TABLE trace_indexed; PRAGMA user_version = 5",
-    };
-    execute(&folder, &[undo, back, TABLE, &row(41)]).await;
-    let store = folder.open().await.unwrap();
-    becomes_a_trace(&store, "41").await;
-}
-
-async fn rows_that_an_older_version_took_over_are_masked_too(folder: Folder) {
-    drop(folder.open().await.unwrap());
-    let back = match folder.server {
-        Some(_) => "DELETE FROM thinkthrough_schema WHERE version > 12",
-        None => "PRAGMA user_version = 12",
-    };
-    let nobodys = row(41).replace("(41", "('41'");
-    execute(&folder, &[without_the_last(&folder), &nobodys, back]).await;
-    let store = folder.open().await.unwrap();
-    becomes_a_trace(&store, "41").await;
 }
 
 async fn rows_are_masked_in_steps_and_go_with_this_machines_user(folder: Folder) {

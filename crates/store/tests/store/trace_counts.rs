@@ -2,14 +2,13 @@
 
 use super::Folder;
 use super::spool::{ear, until_taken};
-use super::trace_sessions::{execute, without_the_last};
+use super::trace_sessions::execute;
 use super::traces::trace;
 use std::time::{Duration, Instant};
 use thinkthrough_store::{NewTrace, Store, TraceFilter, TraceNumbers, TraceText, Traces};
 
 on_each_database! {
     counts_without_measure_stop_neither_search_nor_sums,
-    sums_that_an_older_version_made_of_such_counts_are_made_anew,
     where_words_cannot_be_indexed_it_is_said_once,
 }
 
@@ -58,7 +57,7 @@ async fn counts_without_measure_stop_neither_search_nor_sums(folder: Folder) {
     let all = 2 * MOST + 3;
     let expected = vec![session("huge", 2, 2 * MOST), session("usual", 1, 3)];
     assert_eq!(sums(&traces).await, (expected, vec![[all, all]]));
-    // As an older version kept them.
+    // No gateway writes such counts.
     traces.add(vec![huge("d"), huge("e")]).await.unwrap();
     let sql = "UPDATE reasoning_traces SET reasoning_tokens = 9223372036854775807, \
                total_tokens = 9223372036854775807, duration_ms = 9223372036854775807, \
@@ -72,29 +71,6 @@ async fn counts_without_measure_stop_neither_search_nor_sums(folder: Folder) {
     // What goes takes away what it brought.
     execute(&folder, &["DELETE FROM reasoning_traces WHERE id IN ('a', 'd', 'e')"]).await;
     let expected = vec![session("huge", 1, MOST), session("usual", 1, 3)];
-    assert_eq!(sums(&traces).await.0, expected);
-}
-
-async fn sums_that_an_older_version_made_of_such_counts_are_made_anew(folder: Folder) {
-    let store = folder.open().await.unwrap();
-    let traces = store.traces();
-    traces.add(vec![counted("a", "huge", u64::MAX), counted("b", "usual", 3)]).await.unwrap();
-    while traces.index().await.unwrap() > 0 {}
-    drop((traces, store));
-    let sums_of = "UPDATE trace_session SET total_tokens = 9223372036854775807 \
-                   WHERE session_key = 'huge'";
-    let back = match folder.server {
-        Some(_) => "DELETE FROM thinkthrough_schema WHERE version > 12",
-        None => "PRAGMA user_version = 12",
-    };
-    execute(&folder, &[without_the_last(&folder), sums_of, back]).await;
-    let traces = folder.open().await.unwrap().traces();
-    let session = |name: &str, requests, tokens| (name.to_owned(), requests, tokens);
-    let expected = vec![session("huge", 1, MOST), session("usual", 1, 3)];
-    assert_eq!(sums(&traces).await.0, expected);
-    traces.add(vec![counted("c", "huge", u64::MAX)]).await.unwrap();
-    while traces.index().await.unwrap() > 0 {}
-    let expected = vec![session("huge", 2, 2 * MOST), session("usual", 1, 3)];
     assert_eq!(sums(&traces).await.0, expected);
 }
 

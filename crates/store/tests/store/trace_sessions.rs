@@ -4,14 +4,11 @@ use super::Folder;
 use super::traces::trace;
 use std::collections::{BTreeMap, BTreeSet};
 use thinkthrough_core::plane::Tenant;
-use thinkthrough_store::{
-    Meta, NewTrace, Store, Trace, TraceFilter, TraceNumbers, TraceSession, Traces,
-};
+use thinkthrough_store::{Meta, NewTrace, Trace, TraceFilter, TraceNumbers, TraceSession, Traces};
 
 on_each_database! {
     sums_of_sessions_are_those_of_their_traces_whatever_comes_and_goes,
     sessions_are_found_by_their_newest_trace,
-    sessions_of_older_traces_are_summed_up_in_steps,
 }
 
 /// A number that looks drawn, and is the same each time.
@@ -180,62 +177,4 @@ pub(crate) async fn execute(folder: &Folder, sql: &[&str]) {
             file.execute_batch(&sql.join(";")).unwrap();
         }
     }
-}
-
-/// An index that older versions had.
-const INDEX: &str = "CREATE INDEX traces_of_session ON reasoning_traces (tenant, session_key, \
-                     created_at, id, model, reasoning_tokens, total_tokens, duration_ms)";
-
-/// Undoes the last migrations, which cannot run twice.
-pub(crate) fn without_the_last(folder: &Folder) -> &'static str {
-    match folder.server {
-        Some(_) => {
-            "DROP POLICY one_tenant ON gateway_key; DROP POLICY one_tenant ON install; \
-             DROP INDEX response_resource; ALTER TABLE response DROP COLUMN resource"
-        }
-        None => "DROP INDEX response_resource; ALTER TABLE response DROP COLUMN resource",
-    }
-}
-
-/// Undoes what keeps the sums of sessions, as in a store of an older version.
-pub(crate) async fn without_sessions(folder: &Folder) {
-    let tables = "DROP TABLE trace_session; DROP TABLE trace_session_fill";
-    execute(folder, &[without_the_last(folder)]).await;
-    if folder.server.is_some() {
-        let functions = "DROP FUNCTION trace_sessions_grow CASCADE; \
-                         DROP FUNCTION trace_sessions_shrink CASCADE; \
-                         DROP FUNCTION trace_sessions_fill";
-        let back = "DELETE FROM thinkthrough_schema WHERE version > 10";
-        execute(folder, &[functions, tables, INDEX, back]).await;
-    } else {
-        let triggers = "DROP TRIGGER trace_summed; DROP TRIGGER trace_removed";
-        execute(folder, &[triggers, tables, INDEX, "PRAGMA user_version = 10"]).await;
-    }
-}
-
-async fn sessions_of_older_traces_are_summed_up_in_steps(folder: Folder) {
-    let traces = |store: &Store| store.traces();
-    let store = folder.open().await.unwrap();
-    traces(&store)
-        .add((0..700).map(|at| new(at, &format!("s{}", at / 2))).collect())
-        .await
-        .unwrap();
-    drop(store);
-    without_sessions(&folder).await;
-    let store = folder.open().await.unwrap();
-    assert!(traces(&store).sum_up_sessions().await.unwrap(), "one step is not all");
-    // What comes and goes meanwhile counts, wherever its session stands.
-    let more = (700..800).map(|at| new(at, &format!("s{}", at - 700))).collect();
-    traces(&store).add(more).await.unwrap();
-    traces(&store).prune_older_than(3).await.unwrap();
-    // Another process goes on where this one was.
-    let other = folder.open().await.unwrap();
-    assert!(traces(&other).sum_up_sessions().await.unwrap());
-    traces(&store).prune_older_than(5).await.unwrap();
-    // Whoever asks for the list has all of them in it.
-    agree(&traces(&store)).await;
-    assert!(!traces(&other).sum_up_sessions().await.unwrap());
-    agree(&traces(&other)).await;
-    traces(&other).prune_older_than(9).await.unwrap();
-    agree(&traces(&folder.open().await.unwrap())).await;
 }

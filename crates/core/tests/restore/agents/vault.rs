@@ -79,7 +79,6 @@ impl Vault {
             hint: asker.frame.hint,
             is_unlisted: asker.is_unlisted,
             is_sealed: asker.contract.signed,
-            ..About::default()
         };
         let question = Question::read(contents, about, &asker.secret, Version::CURRENT);
         let found: BTreeSet<&String> =

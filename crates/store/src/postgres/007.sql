@@ -1,2 +1,0 @@
--- Those up to this one have the keys that the ids of their calls give.
-ALTER TABLE old_record ADD COLUMN anchored INT8 NOT NULL DEFAULT 0;
