@@ -24,6 +24,11 @@ fn paragraphs_headings_and_rules() {
 }
 
 #[test]
+fn an_answer_begins_at_its_first_line_that_is_not_blank() {
+    check("\n \n\nYes.\n\nNo.", 20, &["Yes.", "", "No."]);
+}
+
+#[test]
 fn lists() {
     check(
         "- one two three four\n- b\n  1. x\n  2. y\n\nafter",
