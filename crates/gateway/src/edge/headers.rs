@@ -159,7 +159,7 @@ impl<'a> Crossing<'a> {
     }
 
     fn may_go_on(self, name: &str) -> bool {
-        !is_never_up(name) && !(self.is_ours && is_account(name))
+        !(is_never_up(name) || self.is_ours && is_account(name))
     }
 
     fn goes_on(self, name: &str) -> bool {
