@@ -13,5 +13,6 @@ mod conversation;
 mod exceptions;
 mod judge;
 mod marks;
+mod own_hosts;
 #[path = "../recordings/mod.rs"]
 mod recordings;
