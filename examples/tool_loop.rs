@@ -3,6 +3,7 @@
 //! `cargo run --example tool_loop`
 
 use std::error::Error;
+use std::io::{Write, stdout};
 use thinkthrough_conformance::{SimRequest, Simulator};
 use thinkthrough_core::content::{Block, Content, Speaker, ToolCall, ToolResponse};
 use thinkthrough_core::event::Event;
@@ -18,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("anthropic", "claude-sonnet-4-5", "http://sim.localhost/anthropic-manual"),
         ("moonshotai", "kimi-k3", "http://sim.localhost/kimi-k3"),
     ];
-    let mut conversation = Vec::new();
+    let (mut conversation, mut out) = (Vec::new(), stdout());
     for (provider, model, address) in models {
         let target =
             Target { base_url: address.into(), ..Target::built_in(provider, None, model)? };
@@ -26,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         loop {
             let answer = ask(&conversation, &target)?;
             for thought in answer.thoughts() {
-                println!("{model} thought: {}", thought.thought);
+                writeln!(out, "{model} thought: {}", thought.thought)?;
             }
             let calls: Vec<ToolCall> = answer.tool_calls().cloned().collect();
             conversation.push(answer);
@@ -37,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let last = conversation.last().ok_or("somebody answered")?;
-    println!("{}", last.visible_text());
+    writeln!(out, "{}", last.visible_text())?;
     Ok(())
 }
 
