@@ -6,7 +6,7 @@ use serde_json::Value;
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, Content, Speaker, Thinking, ToolCall, ToolResponse};
 use thinkthrough_core::event::Event;
-use thinkthrough_core::exchange::{Ended, Thoughts, Turn};
+use thinkthrough_core::exchange::{Thoughts, Turn};
 use thinkthrough_core::json::{Doc, Extra, Raw};
 use thinkthrough_core::pipeline::Pipeline;
 use thinkthrough_core::provider::Target;
@@ -67,10 +67,11 @@ fn said(target: &Target, at: usize, has_call: bool) -> String {
 }
 
 fn settings() -> Resolved {
-    let mut settings = Resolved::default();
-    settings.enabled = Setting { value: true, source: Source::Request };
-    settings.effort = Setting { value: Some(Effort::High), source: Source::Request };
-    settings
+    Resolved {
+        enabled: Setting { value: true, source: Source::Request },
+        effort: Setting { value: Some(Effort::High), source: Source::Request },
+        ..Resolved::default()
+    }
 }
 
 fn request(contents: Vec<Content>, model: &str) -> Request {
@@ -101,7 +102,7 @@ fn own(contents: &mut Vec<Content>, target: &Target, says: &str) {
     let asked = request(contents.clone(), &target.model);
     let mut turn = Turn::begin(&asked, target, &settings());
     turn.push(says.as_bytes(), &mut |_: Event<'_>| {});
-    let Ended::Done(finished) = turn.end(None, &mut |_: Event<'_>| {}) else { panic!() };
+    let finished = turn.finish(None, &mut |_: Event<'_>| {});
     contents.push(finished.content.unwrap());
 }
 
