@@ -184,7 +184,7 @@ fn items(sent: &str) -> Vec<String> {
     let items = sent["input"].as_array().unwrap().iter().filter_map(|item| {
         let name = item["encrypted_content"].as_str().map(|it| it.replace("gAAA", ""));
         let call = item["call_id"].as_str().filter(|_| item["type"] == "function_call");
-        let call = call.map(|id| format!("c_{}", &id[id.len() - 2..]));
+        let call = call.map(|id| format!("c_{}", id.split_at(id.len() - 2).1));
         let text = item["content"][0]["text"].as_str();
         let text =
             text.and_then(|it| Some(it.strip_prefix("Say ")?.trim_end_matches('.').to_owned()));
