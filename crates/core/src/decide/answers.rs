@@ -18,9 +18,16 @@ pub fn answers<'r>(
     let mut answers: Vec<Decision> = steps
         .map(|(step, known)| {
             let records = known.found.iter().chain(&known.also);
-            let evidence: Vec<Evidence> =
+            let mut evidence: Vec<Evidence> =
                 records.filter_map(|it| evidence(&matches, step, it)).collect();
-            let action = action(&matches, step, known, &evidence);
+            let copied = matches.foreign_copy(step);
+            let action = match copied.filter(|_| step.own.is_none() && known.found.is_none()) {
+                Some(copied) => {
+                    evidence.push(copied);
+                    Action::Withhold
+                }
+                None => action(&matches, step, known, &evidence),
+            };
             Decision::answer(step.contents.start, action, evidence)
         })
         .collect();

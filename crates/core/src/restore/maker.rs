@@ -10,6 +10,8 @@ use super::matching::Matches;
 use super::question::Step;
 use super::record::{Head, payloads};
 use crate::content::{Block, Origin};
+use crate::contract::Level;
+use crate::decision::Evidence;
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -48,13 +50,35 @@ pub(crate) fn shows_copy(step: &Step, head: &Head) -> bool {
 impl<'a> Matches<'a> {
     /// The makers of a step that has no record at this endpoint, by the records that another endpoint's rules find.
     pub(crate) fn makers(&self, step: &Step) -> impl Iterator<Item = &'a Origin> {
+        self.hinted(step).map(|(_, head)| &head.origin)
+    }
+
+    /// Of these records the one that the target cannot read, and of which the answer shows a copy.
+    pub(crate) fn foreign_copy(&self, step: &Step) -> Option<Evidence> {
+        let (contract, own) = (self.ask.contract, self.ask.origin);
+        let mut hinted = self.hinted(step).filter(|(_, head)| shows_copy(step, head));
+        let (record, head) = hinted.find(|(_, head)| !contract.can_read(&head.origin, own))?;
+        Some(Evidence {
+            id: head.id.clone(),
+            record,
+            level: Level::History,
+            first: 0,
+            calls: (0..step.visible.calls.len()).collect(),
+            is_usable: false,
+            is_foreign: true,
+            is_anchored: false,
+            shows_copy: true,
+        })
+    }
+
+    fn hinted(&self, step: &Step) -> impl Iterator<Item = (usize, &'a Head)> {
         let heads = step.hints().flat_map(|key| self.with_key(&key));
         let is_it = |head: &Head| {
             let pairs = || step.visible.calls.iter().zip(&head.seen.calls);
             head.seen.calls.len() == step.visible.calls.len()
                 && pairs().all(|(call, mark)| call.id == mark.id && call.name == mark.name)
         };
-        heads.filter(move |(_, head)| is_it(head)).map(|(_, head)| &head.origin)
+        heads.filter(move |(_, head)| is_it(head))
     }
 }
 

@@ -161,7 +161,7 @@ impl<'a> Matches<'a> {
         if self.distinct(&fits) > 1 {
             let is_same = |at: &usize| {
                 let head = self.head(*at);
-                head.is_some_and(|head| Some(head.keys.answered) == step.answered)
+                head.is_some_and(|head| step.is_behind(&head.keys.answered))
             };
             let same: Vec<usize> = fits.iter().copied().filter(is_same).collect();
             if same.is_empty() {
@@ -258,9 +258,9 @@ impl<'a> Matches<'a> {
 
     /// The records that answered the identical history with the identical visible answer.
     fn by_history(&self, step: &Step) -> Vec<usize> {
-        let Some(key) = step.answered else { return Vec::new() };
-        let is_it = |head: &Head| head.keys.answered == key && self.may_be(step, head);
-        self.with_key(&key).filter(|(_, head)| is_it(head)).map(|(at, _)| at).collect()
+        let is_it = |head: &Head| step.is_behind(&head.keys.answered) && self.may_be(step, head);
+        let found = step.histories().flat_map(|key| self.with_key(&key));
+        found.filter(|(_, head)| is_it(head)).map(|(at, _)| at).collect()
     }
 
     /// Nothing that the client sends of the answer says that it is another one.
@@ -344,7 +344,7 @@ impl<'a> Matches<'a> {
         let found = match place.and_then(|at| Some((at, self.head(at)?))) {
             Some((at, head)) => {
                 let is_same = head.seen.content == step.visible.content && self.may_be(step, head);
-                let has_history = Some(head.keys.answered) == step.answered;
+                let has_history = step.is_behind(&head.keys.answered);
                 let is_candidate = of_step.candidates.contains(&at) || has_history;
                 if !is_same || (self.ask.contract.bound && !is_candidate) {
                     return;

@@ -67,7 +67,8 @@ pub struct Step {
     pub(crate) refers: bool,
     /// The answer behind its history; `None` where it says nothing that could be told from others.
     pub(super) answered: Option<Key>,
-    /// The same key as at an endpoint that is known to draw its ids, if this one is not.
+    /// The same key as an endpoint of the other kind sees it: one that is known to draw its ids, or one that is not. A
+    /// record of there has this one.
     pub(super) elsewhere: Option<Key>,
     /// Everything before it.
     pub(super) prefix: Key,
@@ -83,6 +84,16 @@ impl Step {
     pub(super) fn hints(&self) -> impl Iterator<Item = Key> {
         let unnamed = self.visible.calls.iter().filter(|call| call.names.is_none());
         unnamed.filter_map(|call| call.hint).chain(self.elsewhere)
+    }
+
+    /// The keys of the answer behind its history, as each kind of endpoint sees that.
+    pub(super) fn histories(&self) -> impl Iterator<Item = Key> {
+        self.answered.into_iter().chain(self.elsewhere.filter(|it| self.answered != Some(*it)))
+    }
+
+    /// Whether a record with this key answered the same history.
+    pub(super) fn is_behind(&self, key: &Key) -> bool {
+        self.histories().any(|it| it == *key)
     }
 
     /// Tools are called in it.
@@ -184,7 +195,7 @@ impl Question {
             normal,
             lists_ids: !about.is_unlisted,
             is_sealed: about.is_sealed,
-            elsewhere: about.is_unlisted.then_some(place.history),
+            elsewhere: place.history,
             place,
             root: None,
             steps: Vec::new(),
@@ -203,9 +214,9 @@ impl Question {
             keys.extend(step.visible.calls.iter().filter_map(|call| call.names));
             keys.extend(step.ticket);
             if !step.is_anchored() {
-                keys.extend(step.answered);
+                keys.extend(step.histories());
             }
-            if step.own.is_some() {
+            if step.own.is_some() || step.visible.copy.is_some() {
                 keys.extend(step.hints());
             }
         }
@@ -220,8 +231,8 @@ struct Walk<'s> {
     lists_ids: bool,
     is_sealed: bool,
     place: Place,
-    /// The history as at an endpoint that is known to draw its ids, if this one is not.
-    elsewhere: Option<Key>,
+    /// The history as an endpoint of the other kind sees it: one that is known to draw its ids, or one that is not.
+    elsewhere: Key,
     root: Option<Key>,
     steps: Vec<Step>,
     turns: Turns,
@@ -276,7 +287,7 @@ impl Walk<'_> {
     }
 
     fn add_history(&mut self, piece: &Key) {
-        for history in std::iter::once(&mut self.place.history).chain(&mut self.elsewhere) {
+        for history in [&mut self.place.history, &mut self.elsewhere] {
             *history = self.normal.digest(Of::History).key(history).key(piece).finish();
         }
     }
@@ -297,7 +308,7 @@ impl Walk<'_> {
         let calls: Vec<&ToolCall> = said.iter().flat_map(Content::tool_calls).collect();
         let visible = Visible::of(&self.normal, &text, &calls, self.lists_ids);
         let answered = visible.behind(&self.normal, &self.place.history);
-        let elsewhere = self.elsewhere.and_then(|it| visible.behind(&self.normal, &it));
+        let elsewhere = visible.behind(&self.normal, &self.elsewhere);
         let before = self.place.clone();
         self.pass(&visible, &calls, given);
         if is_last && given.is_empty() {
@@ -356,7 +367,7 @@ impl Walk<'_> {
         if let Some(begun) = begun {
             self.place.history = begun;
         }
-        self.elsewhere = self.elsewhere.map(|it| hinted.unwrap_or(it));
+        self.elsewhere = hinted.unwrap_or(self.elsewhere);
     }
 
     fn finish(self, hint: Option<Key>) -> Question {
@@ -398,7 +409,7 @@ impl Visible {
         let call = |call: &&ToolCall| {
             let id = normal_id(call.id.as_deref().unwrap_or_default());
             let names = anchor(normal, &id, lists_ids);
-            let hint = names.or_else(|| anchor(normal, &id, true));
+            let hint = anchor(normal, &id, !lists_ids);
             Call { name: call.name.clone(), digest: normal.call(call), id, names, hint }
         };
         let (copy, text) = (normal.copy(text), normal.answer(text));

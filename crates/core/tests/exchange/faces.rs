@@ -14,7 +14,7 @@ use thinkthrough_core::request::{Request, Tool};
 use thinkthrough_core::settings::{Effort, Resolved, Setting, Source};
 use thinkthrough_core::wire::{Dialect, Wire};
 
-const MODELS: [(&str, Option<&str>, &str); 14] = [
+pub(crate) const MODELS: [(&str, Option<&str>, &str); 14] = [
     ("anthropic", None, "claude-opus-4-6"),
     ("anthropic", None, "claude-sonnet-4-5"),
     ("bedrock", None, "anthropic.claude-opus-4-6-v1"),
@@ -32,7 +32,7 @@ const MODELS: [(&str, Option<&str>, &str); 14] = [
 ];
 
 /// A thought as the models of this wire give it.
-fn thought(wire: &str, at: usize) -> Block {
+pub(crate) fn thought(wire: &str, at: usize) -> Block {
     let text = format!("thought number {at}");
     let seal = || Some(format!("c2VhbG51bWJlcg{at}a"));
     Block::Thinking(match wire {
@@ -66,7 +66,7 @@ fn said(target: &Target, at: usize, has_call: bool) -> String {
     target.wire.write_response(&answer)
 }
 
-fn settings() -> Resolved {
+pub(crate) fn settings() -> Resolved {
     Resolved {
         enabled: Setting { value: true, source: Source::Request },
         effort: Setting { value: Some(Effort::High), source: Source::Request },
@@ -74,7 +74,7 @@ fn settings() -> Resolved {
     }
 }
 
-fn request(contents: Vec<Content>, model: &str) -> Request {
+pub(crate) fn request(contents: Vec<Content>, model: &str) -> Request {
     let tool = Tool::Function {
         name: "ls".into(),
         description: None,
@@ -85,7 +85,7 @@ fn request(contents: Vec<Content>, model: &str) -> Request {
     Request { contents, model, max_tokens, tools: vec![tool], ..Request::default() }
 }
 
-fn result(calls: &Content) -> Content {
+pub(crate) fn result(calls: &Content) -> Content {
     let call = calls.tool_calls().next().unwrap();
     let result = ToolResponse {
         call_id: call.id.clone(),
@@ -133,7 +133,7 @@ impl Client {
     }
 }
 
-fn read(wire: &'static dyn Wire, answer: &str) -> Content {
+pub(crate) fn read(wire: &'static dyn Wire, answer: &str) -> Content {
     use thinkthrough_core::read::{Form, Reader};
     let mut pipeline = Pipeline::new(Reader::new(wire, &Dialect::PLAIN, Form::Auto));
     pipeline.push(answer.as_bytes(), &mut Vec::new(), &mut |_: Event<'_>| {});

@@ -9,6 +9,7 @@ mod differences;
 mod faces;
 mod foreign;
 mod fragments;
+mod keeps;
 mod ladder;
 mod limit;
 mod own;
