@@ -215,7 +215,8 @@ impl Ask {
     ) -> Result<Outcome, Failure> {
         let shows = settings.include_in_response.value;
         if self.json {
-            let outcome = ask(setup, conversation, keeper.as_ref(), &mut Recorder).await?;
+            let outcome =
+                ask(setup, conversation, keeper.as_ref(), &mut Recorder::default()).await?;
             let session = end(keeper.take()).await?;
             let session = session.as_ref().map(ConversationId::as_str);
             super::ask_show::write_json(&outcome, session, (shows, cover), out)?;

@@ -16,11 +16,33 @@ use thinkthrough_core::tokens::TokenCount;
 use thinkthrough_core::usage::Usage;
 
 /// Nothing until the end, then one JSON object.
-pub(crate) struct Recorder;
+#[derive(Default)]
+pub(crate) struct Recorder {
+    warned: Warned,
+}
+
+/// What the user was warned of; it is said once, on standard error.
+#[derive(Default)]
+struct Warned(Vec<String>);
+
+impl Warned {
+    fn tell(&mut self, request: &Outgoing) {
+        for warning in &request.warnings {
+            if !self.0.contains(&warning.message) {
+                say(format_args!("warning: {}", warning.message));
+                self.0.push(warning.message.clone());
+            }
+        }
+    }
+}
 
 impl Watch for Recorder {
     fn event(&mut self, _: usize, _: Event<'_>) {}
-    fn outgoing(&mut self, _: usize, _: &Outgoing) {}
+
+    fn outgoing(&mut self, _: usize, request: &Outgoing) {
+        self.warned.tell(request);
+    }
+
     fn tool_response(&mut self, _: usize, _: &ToolResponse) {}
     fn retry(&mut self, _: &Retry<'_>) {}
 
@@ -32,11 +54,12 @@ impl Watch for Recorder {
 /// Event lines as they come.
 pub(crate) struct Stream {
     shows: bool,
+    warned: Warned,
 }
 
 impl Stream {
     pub(crate) fn new(shows: bool) -> Self {
-        Stream { shows }
+        Stream { shows, warned: Warned::default() }
     }
 }
 
@@ -56,7 +79,9 @@ impl Watch for Stream {
         }
     }
 
-    fn outgoing(&mut self, _: usize, _: &Outgoing) {}
+    fn outgoing(&mut self, _: usize, request: &Outgoing) {
+        self.warned.tell(request);
+    }
 
     fn tool_response(&mut self, round: usize, response: &ToolResponse) {
         let mut w = Writer::new();

@@ -279,10 +279,17 @@ impl Caller {
             After::Over(outcome.map_err(|error| failed(&error, &provider)))
         };
         let Some(mut next) = next else { return over(outcome) };
-        // A way that cannot be gone says less than the one before it.
-        match self.again(&mut next).await {
-            Ok(waiting) => After::Next(next, waiting),
-            Err(_) => over(outcome),
+        loop {
+            let repaired = next.lessons.clone();
+            match self.again(&mut next).await {
+                Ok(waiting) => return After::Next(next, waiting),
+                // A way that cannot be gone says less than the one before it. A repair that changes nothing leaves the
+                // next one.
+                Err(_) => match self.mended(&Way { lessons: repaired, ..way.clone() }, &outcome) {
+                    Some(other) if next.hops == way.hops => next = other,
+                    _ => return over(outcome),
+                },
+            }
         }
     }
 

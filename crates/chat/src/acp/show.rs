@@ -26,6 +26,8 @@ pub(super) struct Show<'a> {
     shows_thoughts: bool,
     /// The block that chunks belong to has sent one.
     has_told: bool,
+    /// What the user was warned of.
+    warned: Vec<String>,
     /// The thought whose deltas are sent as they come.
     open: Option<usize>,
     /// The texts of later thoughts, until the open one ends. A complete one is marked.
@@ -47,6 +49,7 @@ impl<'a> Show<'a> {
             round,
             shows_thoughts,
             has_told: false,
+            warned: Vec::new(),
             open: None,
             waiting: BTreeMap::new(),
             ends_in_thought: false,
@@ -172,8 +175,14 @@ impl Watch for Show<'_> {
         }
     }
 
-    fn outgoing(&mut self, _: usize, _: &Outgoing) {
+    fn outgoing(&mut self, _: usize, request: &Outgoing) {
         self.next_round();
+        for warning in &request.warnings {
+            if !self.warned.contains(&warning.message) {
+                self.warned.push(warning.message.clone());
+                self.say(&warning.message);
+            }
+        }
     }
 
     fn retry(&mut self, retry: &Retry<'_>) {

@@ -163,7 +163,8 @@ pub async fn run(
         Some(gate) => gate.lessons().taught(setup.target),
         None => Cow::Borrowed(setup.target),
     };
-    let mut run = Run { setup, target, control, watch, conversation, outcome, why };
+    let is_off = false;
+    let mut run = Run { setup, target, is_off, control, watch, conversation, outcome, why };
     for round in 0..setup.max_rounds.max(1) {
         if !run.round(round).await? {
             break;
@@ -178,6 +179,8 @@ struct Run<'a> {
     setup: &'a Setup<'a>,
     /// The model, as its refusals taught it.
     target: Cow<'a, Target>,
+    /// The turn cannot go on with thinking.
+    is_off: bool,
     control: &'a Control,
     watch: &'a mut (dyn Watch + std::marker::Send),
     conversation: &'a mut Vec<Content>,
@@ -346,7 +349,8 @@ impl Run<'_> {
     ) -> Result<Option<Finished>, AskError> {
         let masker = self.setup.gate.and_then(Gate::masker);
         let is_compared = self.setup.traced.is_some();
-        let own = Own { masker, is_compared, ..Own::new(request, &self.target, settings) };
+        let mut own = Own { masker, is_compared, ..Own::new(request, &self.target, settings) };
+        own.settings.enabled.value &= !self.is_off;
         let mut turn = Turn::of(own);
         loop {
             self.explain(&turn);
@@ -361,6 +365,7 @@ impl Run<'_> {
                     if let Some(fact) = finished.fact {
                         self.learn(fact);
                     }
+                    self.is_off |= finished.is_off;
                     return Ok(Some(*finished));
                 }
             }

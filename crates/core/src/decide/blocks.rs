@@ -189,7 +189,11 @@ impl Pass<'_> {
             return Some(Why::Earlier);
         }
         let Some(block) = block else { return content.partial.then_some(Why::CutPayload) };
-        let Block::Thinking(thinking) = block else { return None };
+        let Block::Thinking(thinking) = block else {
+            let is_empty =
+                matches!(block, Block::ToolCall(it) if it.signature.as_deref() == Some(""));
+            return (contract.signed && is_empty).then_some(Why::Unsealed);
+        };
         let is_sealed = thinking.is_sealed();
         // Of an endpoint of which nothing is known, the wire's own place may take what it gave.
         let is_known = contract.field.is_some() || !contract.source.is_empty();

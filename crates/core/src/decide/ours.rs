@@ -141,11 +141,12 @@ fn lacking(
     }
     let (turns, own) = (Turns::of(contents), target.origin(None));
     let seen = seen_by(&own, contents, &turns);
+    let joined = joined(contents, &turns, target);
     let lacks = |messages: Range<usize>| {
         let turn = turns.of_message(messages.start);
         // An answer that was told in a turn under way stays told, so that the prompt cache holds.
         let was_current = seen.get(&turn).is_some_and(|last| *last >= messages.end);
-        let is_current = was_current || turns.is_current(messages.start);
+        let is_current = was_current || turns.is_current(messages.start) || joined == Some(turn);
         let is_demanded = contract.demands(is_current, turns.has_calls(messages.start));
         let of_answer = || decisions.iter().filter(|it| messages.contains(&it.message));
         if !is_demanded || of_answer().any(|it| it.action.is_sent() || it.action == Action::Strip) {
@@ -168,6 +169,15 @@ fn lacking(
         }
     };
     answers(contents).into_iter().filter_map(lacks).collect()
+}
+
+/// The turn whose last results and the question behind them go out as one message: for a provider on such a wire its loop
+/// still runs, and needs its thoughts.
+fn joined(contents: &[Content], turns: &Turns, target: &Target) -> Option<usize> {
+    let question = (0..contents.len()).find(|at| turns.is_current(*at))?;
+    let before = contents.get(question.checked_sub(1)?)?;
+    let is_joined = before.speaker == Speaker::Tool && target.wire.joins_results();
+    is_joined.then(|| turns.of_message(question - 1))
 }
 
 /// The last answer of this model in each turn.

@@ -78,7 +78,12 @@ pub(super) fn cause(refusal: &str) -> Option<RefusalCause> {
 #[must_use]
 pub(super) fn names_history(failure: &str) -> bool {
     let failure = failure.to_ascii_lowercase();
-    said(&failure).next().is_some() || failure.contains("in an assistant message")
+    let has = |words: &[&str]| words.iter().any(|word| failure.contains(word));
+    let is_about_thoughts = has(&["thinking", "thought", "reasoning"])
+        && has(&["signature", "history", "conversation", "encrypted"]);
+    said(&failure).next().is_some()
+        || failure.contains("in an assistant message")
+        || is_about_thoughts
 }
 
 fn said(refusal: &str) -> impl Iterator<Item = &'static Refusal> {

@@ -334,7 +334,7 @@ impl Exchange {
         }
         let has_said = !answer.blocks.is_empty();
         let content = has_said.then(|| answer.clone().into_content(Some(origin)));
-        Finished { answer, end, content, failure, fact: None }
+        Finished { answer, end, content, failure, fact: None, is_off: false }
     }
 }
 

@@ -32,7 +32,12 @@ pub struct Mending {
     named: Vec<(Named, Vec<String>)>,
     marks: BTreeSet<String>,
     fault: Option<(RefusalCause, Vec<String>)>,
+    /// The conversation is one's own: no vault has another thought for the place of one that was refused.
+    is_own: bool,
 }
+
+/// So many refusals may each cost the thought that they name, before one costs all.
+const MOST_NAMED: usize = 3;
 
 /// Whether a changed request may succeed: the provider refused what stands in it.
 #[must_use]
@@ -45,6 +50,10 @@ pub fn may_be_repaired(status: u16, refusal: &str) -> bool {
 }
 
 impl Mending {
+    pub(super) fn own() -> Self {
+        Mending { is_own: true, ..Mending::default() }
+    }
+
     /// What refusals of earlier requests taught about the model. It holds until this request is repaired otherwise.
     pub fn learn(&mut self, fact: Option<Repair>) {
         if self.repaired.is_none() {
@@ -84,12 +93,19 @@ impl Mending {
             return None;
         }
         let (named, records) = (Named::of(refusal, body), put_back.at_fault(refusal, body));
-        let is_narrow = is_first && repair.leaves_out() && !named.is_empty();
+        let is_another = self.is_own && self.is_narrow && self.named.len() < MOST_NAMED;
+        let is_narrow = (is_first || is_another) && repair.leaves_out() && !named.is_empty();
         let is_clients = match is_narrow {
             true => records.is_empty(),
             false => self.is_narrow && put_back.has_own(),
         };
-        let repaired = if repair == Repair::Omit && is_clients { Repair::Replace } else { repair };
+        // What takes the place of the client's thoughts was refused, too, or is the same.
+        let is_replaced = !self.is_narrow && self.repaired == Some(Repair::Replace);
+        let repaired = match repair {
+            Repair::Omit if is_clients => Repair::Replace,
+            Repair::Replace if is_replaced => Repair::Omit,
+            repair => repair,
+        };
         let cause = RefusalCause::of(refusal).filter(|_| !records.is_empty());
         let fault = cause.map(|cause| (cause, records.clone())).or_else(|| self.fault.clone());
         let mut next = Mending { repaired: Some(repaired), is_narrow, fault, ..self.clone() };

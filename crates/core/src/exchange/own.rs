@@ -6,7 +6,7 @@ use crate::answer::Answer;
 use crate::content::{Content, Origin};
 use crate::decide::Repair;
 use crate::decision::Action;
-use crate::event::Sink;
+use crate::event::{Event, Sink};
 use crate::mask::Masker;
 use crate::outgoing::Outgoing;
 use crate::pipeline::{End, Failure};
@@ -15,6 +15,7 @@ use crate::problem::{Problem, ProblemCode};
 use crate::provider::Target;
 use crate::request::Request;
 use crate::settings::{Key, Resolved};
+use std::borrow::Cow;
 use std::mem::take;
 
 /// One request to a model, and its answer, without any I/O: whoever drives it moves the bytes.
@@ -53,6 +54,8 @@ pub struct Turn<'d> {
     status: u16,
     /// What the provider says against the request, as long as it may be repaired.
     refusal: Vec<u8>,
+    /// Errors of a stream that has said nothing else yet.
+    held: Option<Vec<Problem>>,
 }
 
 /// A conversation of one's own that goes to a model.
@@ -107,6 +110,8 @@ pub struct Finished {
     pub failure: Option<Failure>,
     /// What a refusal taught about the model: further requests go [to the model as it teaches it](Repair::taught_to).
     pub fact: Option<Repair>,
+    /// The turn cannot go on with thinking: its further requests go without, too.
+    pub is_off: bool,
 }
 
 /// A refusal that is longer says no more.
@@ -128,7 +133,7 @@ impl<'d> Turn<'d> {
     /// Builds the request.
     #[must_use]
     pub fn of(own: Own<'d>) -> Self {
-        Turn::mended(own, Mending::default())
+        Turn::mended(own, Mending::own())
     }
 
     fn mended(own: Own<'d>, mut mending: Mending) -> Self {
@@ -141,7 +146,8 @@ impl<'d> Turn<'d> {
         let said = mending.repaired().map(|repair| again(repair, &asked.target));
         prepared.exchange.warn(said);
         let target = asked.target;
-        Turn { own, target, mending, prepared, status: 200, refusal: Vec::new() }
+        let (refusal, held) = (Vec::new(), Some(Vec::new()));
+        Turn { own, target, mending, prepared, status: 200, refusal, held }
     }
 
     /// The request to send.
@@ -184,9 +190,17 @@ impl<'d> Turn<'d> {
     pub fn push(&mut self, bytes: &[u8], sink: &mut dyn Sink) {
         if self.may_be_repaired() && self.refusal.len() < LONGEST {
             self.refusal.extend_from_slice(bytes);
-        } else {
-            self.prepared.exchange.push(bytes, &mut Vec::new(), sink);
+            return;
         }
+        let held = &mut self.held;
+        self.prepared.exchange.push(bytes, &mut Vec::new(), &mut |event: Event<'_>| {
+            match (event, &mut *held) {
+                (Event::Problem(problem), Some(held)) => return held.push(problem.clone()),
+                (Event::Fact(_) | Event::Usage(_), _) | (_, None) => {}
+                (_, all @ Some(_)) => tell(all, sink),
+            }
+            sink.event(event);
+        });
     }
 
     /// The wire's own end of a stream was seen.
@@ -208,6 +222,7 @@ impl<'d> Turn<'d> {
     #[must_use]
     pub fn finish(mut self, cut: Option<&str>, sink: &mut dyn Sink) -> Finished {
         let refusal = take(&mut self.refusal);
+        tell(&mut self.held, sink);
         let mut exchange = self.prepared.exchange;
         if !refusal.is_empty() {
             exchange.push(&refusal, &mut Vec::new(), sink);
@@ -216,6 +231,7 @@ impl<'d> Turn<'d> {
         if let Some(content) = finished.content.as_mut().filter(|_| finished.failure.is_none()) {
             content.refused.extend(self.mending.marks().iter().cloned());
             finished.fact = self.mending.fact();
+            finished.is_off = self.mending.repaired() == Some(Repair::Off);
         }
         finished
     }
@@ -226,8 +242,14 @@ impl<'d> Turn<'d> {
 
     /// The same request with a repair, where the refusal asks for one that changes it.
     fn again(&self) -> Option<Self> {
-        let refusal = String::from_utf8_lossy(&self.refusal);
-        if !self.may_be_repaired() || !may_be_repaired(self.status, &refusal) {
+        let refusal = match self.held.iter().flatten().find(|it| it.breaks()) {
+            // A stream that begins with an error refuses the request as a status would.
+            Some(problem) if (200..300).contains(&self.status) => Cow::Borrowed(&*problem.message),
+            _ => String::from_utf8_lossy(&self.refusal),
+        };
+        let status = if self.refusal.is_empty() { 400 } else { self.status };
+        let is_refused = !refusal.is_empty() && self.mending.may_go_on();
+        if !is_refused || !may_be_repaired(status, &refusal) {
             return None;
         }
         let body = self.outgoing().body.as_bytes();
@@ -238,6 +260,11 @@ impl<'d> Turn<'d> {
         let next = Turn::mended(self.own.clone(), mending);
         (next.outgoing().body.as_bytes() != body).then_some(next)
     }
+}
+
+/// Tells the errors that were held back.
+fn tell(held: &mut Option<Vec<Problem>>, sink: &mut dyn Sink) {
+    held.take().iter().flatten().for_each(|problem| sink.event(Event::Problem(problem)));
 }
 
 /// What the user should know of a request that goes out a second time.

@@ -1,13 +1,13 @@
 //! A refused request of a conversation of one's own goes out once more with a repair, and the conversation remembers it.
 
 use std::mem::take;
-use thinkthrough_core::content::{Block, Content, Speaker, Thinking, ToolCall};
+use thinkthrough_core::content::{Block, Content, Speaker, Thinking, ToolCall, ToolResponse};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Ended, Finished, Own, Repair, Turn, build};
-use thinkthrough_core::json::Doc;
+use thinkthrough_core::json::{Doc, Extra, Raw};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
-use thinkthrough_core::settings::Resolved;
+use thinkthrough_core::settings::{Resolved, Setting, Source};
 
 const ANSWER: &str =
     r#"{"type":"message","content":[{"type":"text","text":"Fine."}],"stop_reason":"end_turn"}"#;
@@ -84,7 +84,7 @@ fn only_the_thought_that_is_named_goes_and_stays_out() {
     request.contents.extend([content, human("Then?")]);
     for content in &mut request.contents {
         use thinkthrough_core::shape::{read_content, write_content};
-        let line = thinkthrough_core::json::Raw::build(|w| write_content(w, content));
+        let line = Raw::build(|w| write_content(w, content));
         *content = read_content(Doc::parse_str(line.as_str()).unwrap().root()).unwrap();
     }
     let next = begin(&request, &target);
@@ -166,4 +166,76 @@ fn secrets_are_covered_before_a_request_is_made_and_in_its_repair() {
         r#"{"error":{"message":"messages.1.content.0: Invalid `signature` in `thinking` block"}}"#;
     let (bodies, _) = asked(Turn::of(own), &[(400, refusal), (200, ANSWER)]);
     assert!(bodies.iter().all(|body| !body.contains("hunter2xyzzy")));
+}
+
+#[test]
+fn a_stopped_loop_goes_on_without_the_thought_that_is_refused() {
+    let target = Target::built_in("anthropic", None, "claude-sonnet-4-5").unwrap();
+    let call = Block::ToolCall(ToolCall::new(Some("toolu_1"), "ls"));
+    let result = ToolResponse {
+        call_id: Some("toolu_1".into()),
+        name: Some("ls".into()),
+        result: Raw::string("a").into(),
+        is_error: false,
+        extra: Extra::default(),
+    };
+    let contents = vec![
+        human("List it."),
+        answer(&target, vec![sealed("seal-number-one"), call]),
+        Content::new(Speaker::Tool, vec![Block::ToolResponse(result)]),
+        human("Go on."),
+    ];
+    let (mut settings, request) = (Resolved::default(), conversation(contents));
+    settings.enabled = Setting { value: true, source: Source::Request };
+    let refusal = r#"{"error":{"message":"Invalid `signature` in `thinking` block"}}"#;
+    let turn = Turn::begin(&request, &target, &settings);
+    let (bodies, _) = asked(turn, &[(400, refusal), (200, ANSWER)]);
+    assert!(bodies[0].contains("seal-number-one"));
+    // Result and question are one message there, so that the loop still runs: no call stands without its thought.
+    assert!(
+        !bodies[1].contains("tool_use") && bodies[1].contains("You used the tool"),
+        "{}",
+        bodies[1]
+    );
+}
+
+#[test]
+fn a_stream_that_begins_with_a_refusal_is_repaired_and_one_that_has_begun_is_not() {
+    let (target, mut request) = claude();
+    request.stream = true;
+    let error = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"messages.1.content.0: Invalid `signature` in `thinking` block\"}}\n\n";
+    let begun = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"content\":[]}}\n\nevent: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\nevent: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Fine.\"}}\n\n";
+    let whole = format!("{begun}event: message_stop\ndata: {{\"type\":\"message_stop\"}}\n\n");
+    let (bodies, finished) = asked(begin(&request, &target), &[(200, error), (200, &whole)]);
+    assert!(!bodies[1].contains("seal-number-one") && bodies[1].contains("seal-number-two"));
+    assert_eq!(finished.failure, None);
+    let mut turn = begin(&request, &target);
+    turn.head(200);
+    let mut told = 0;
+    for bytes in [begun, error] {
+        turn.push(bytes.as_bytes(), &mut |event: Event<'_>| {
+            told += usize::from(matches!(event, Event::Problem(_)));
+        });
+    }
+    assert!(matches!(turn.end(None, &mut |_: Event<'_>| {}), Ended::Done(_)));
+    assert_eq!(told, 1);
+}
+
+#[test]
+fn thoughts_that_are_named_one_after_the_other_cost_no_others() {
+    let (target, request) = claude();
+    let first =
+        r#"{"error":{"message":"messages.1.content.0: Invalid `signature` in `thinking` block"}}"#;
+    let mut contents = request.contents.clone();
+    contents.extend([
+        answer(&target, vec![sealed("seal-number-three"), Block::text("So.")]),
+        human("Then?"),
+    ]);
+    let request = conversation(contents);
+    let second =
+        r#"{"error":{"message":"messages.3.content.0: Invalid `signature` in `thinking` block"}}"#;
+    let says = [(400, first), (400, second), (200, ANSWER)];
+    let (bodies, finished) = asked(begin(&request, &target), &says);
+    assert!(bodies[2].contains("seal-number-three") && !bodies[2].contains("seal-number-two"));
+    assert_eq!(finished.content.unwrap().refused.len(), 2);
 }

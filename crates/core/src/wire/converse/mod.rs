@@ -37,6 +37,10 @@ impl Wire for Converse {
         ID
     }
 
+    fn joins_results(&self) -> bool {
+        true
+    }
+
     fn framing(&self) -> Framing {
         Framing::EventStream
     }
