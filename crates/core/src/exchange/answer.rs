@@ -14,6 +14,7 @@ use crate::outgoing::Outgoing;
 use crate::pipeline::{Adjust, End, Ended, Failure, Pipeline, ToCaller};
 use crate::problem::Problem;
 use crate::restore::{Answered, Delivery, Head, Hook, Kept};
+use crate::settings::Resolved;
 use crate::wire::Wire;
 use std::borrow::Cow;
 
@@ -326,11 +327,12 @@ impl Exchange {
         mut self,
         cut: Option<&str>,
         origin: Origin,
+        settings: &Resolved,
         sink: &mut dyn Sink,
     ) -> Finished {
         let Ended { answer, end, mut failure } = self.pipeline.end(cut, &mut Vec::new(), sink);
         if let Some(failure) = &mut failure {
-            failure.remedy = remedy(&failure.message, &self.outgoing);
+            failure.remedy = remedy(&failure.message, &self.outgoing, settings);
         }
         let has_said = !answer.blocks.is_empty();
         let content = has_said.then(|| answer.clone().into_content(Some(origin)));

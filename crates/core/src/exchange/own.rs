@@ -14,7 +14,7 @@ use crate::plane::{Open, SealError};
 use crate::problem::{Problem, ProblemCode};
 use crate::provider::Target;
 use crate::request::Request;
-use crate::settings::{Key, Resolved};
+use crate::settings::{Include, Key, Resolved};
 use std::borrow::Cow;
 use std::mem::take;
 
@@ -227,7 +227,7 @@ impl<'d> Turn<'d> {
         if !refusal.is_empty() {
             exchange.push(&refusal, &mut Vec::new(), sink);
         }
-        let mut finished = exchange.finish(cut, self.target.origin(None), sink);
+        let mut finished = exchange.finish(cut, self.target.origin(None), &self.own.settings, sink);
         if let Some(content) = finished.content.as_mut().filter(|_| finished.failure.is_none()) {
             content.refused.extend(self.mending.marks().iter().cloned());
             finished.fact = self.mending.fact();
@@ -248,7 +248,9 @@ impl<'d> Turn<'d> {
             _ => String::from_utf8_lossy(&self.refusal),
         };
         let status = if self.refusal.is_empty() { 400 } else { self.status };
-        let is_refused = !refusal.is_empty() && self.mending.may_go_on();
+        // Whom a setting keeps from sending thoughts is told which one.
+        let is_wanted = remedy(&refusal, self.outgoing(), &self.own.settings).is_some();
+        let is_refused = !refusal.is_empty() && self.mending.may_go_on() && !is_wanted;
         if !is_refused || !may_be_repaired(status, &refusal) {
             return None;
         }
@@ -294,7 +296,7 @@ impl Open for Nothing {
 }
 
 /// A refusal that is about missing reasoning, after reasoning was left out, has a known remedy.
-pub(super) fn remedy(message: &str, outgoing: &Outgoing) -> Option<String> {
+pub(super) fn remedy(message: &str, outgoing: &Outgoing, settings: &Resolved) -> Option<String> {
     // The last is all that some servers say when a thought is missing.
     const WORDS: [&str; 6] =
         ["encrypted", "reasoning", "signature", "thinking", "thought", "param incorrect"];
@@ -304,6 +306,12 @@ pub(super) fn remedy(message: &str, outgoing: &Outgoing) -> Option<String> {
     }
     let mut of_blocks = outgoing.decisions.iter().filter(|it| it.block.is_some());
     let left_out = of_blocks.find(|it| it.action == Action::Strip)?;
+    // What nothing asked for is not left out by the setting, which is as it should be.
+    let is_at_fault = Key::parse(left_out.setting) != Some(Key::IncludeInContext)
+        || settings.include_in_context.value != Include::Auto;
+    if !is_at_fault {
+        return None;
+    }
     let (message, setting) = (left_out.message, left_out.setting);
     let value = match Key::parse(setting)? {
         Key::StripFromContext => "none",
