@@ -11,7 +11,8 @@
 //! | 5. end | [`Turn::end`]: a message with its maker | [`Exchange::end`]: a record to seal |
 //! | 6. a refusal that is about thoughts | [`Ended::Again`]: the same with a repair ([`Mending`]) | the same, by the driver, which may also go to another key or model |
 //!
-//! Both doors lead to one [`RequestContext::prepare`]. Behind it nothing touches the body.
+//! Both doors lead to one [`RequestContext::prepare`]. Behind it one thing changes a body: the transport leaves out the
+//! question for usage at a server that refuses it ([`without_usage`](crate::outgoing::without_usage)).
 //!
 //! # What becomes of a thought
 //!
