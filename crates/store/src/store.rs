@@ -158,7 +158,6 @@ impl Store {
         let name = || tenant.as_str().to_owned();
         while self.backend().erase_traces(name(), TRACES).await? > 0 {}
         self.traces().forget_words().await?;
-        self.erase_taken_over(tenant).await?;
         self.backend().erase_ledgers(name()).await?;
         let row = self.backend().tenant(name()).await?;
         let removed = self.backend().remove_tenant(tenant.as_str().to_owned()).await;
