@@ -3,11 +3,13 @@
 pub(crate) mod acp;
 pub(crate) mod ask;
 mod ask_plain;
-mod ask_prompt;
+pub(crate) mod ask_prompt;
 mod ask_show;
 mod ask_stop;
 mod ask_thought;
+mod ask_wish;
 mod asking;
+mod attached;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;

@@ -89,7 +89,7 @@ fn usage_errors_end_with_two_and_name_what_is_known() {
         (&["split", "--open", "["], "--close"),
         (&["split", "--open", "", "--close", ""], "--open"),
         (&["sim", "--fault", "sometimes"], "cut=N"),
-        (&["juggle"], "juggle"),
+        (&["modles"], "models"),
     ] {
         let ran = think(args, b"{}");
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{args:?}");

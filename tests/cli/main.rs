@@ -22,6 +22,7 @@ mod ask;
 mod ask_endings;
 mod ask_history;
 mod ask_input;
+mod ask_options;
 mod browser;
 mod budget;
 mod canary;
