@@ -26,8 +26,8 @@ use crate::command::sim::Sim;
 use crate::command::split::Split;
 use crate::command::traces::Traces;
 use crate::command::ui::Ui;
-use crate::config::nearest;
 use crate::failure::Failure;
+use crate::nearest::nearest;
 
 /// Keeps every thought of a reasoning model: read it, show it, store it, send it back
 ///

@@ -1,7 +1,6 @@
 //! `think chat`: a conversation on the whole screen.
 
 mod host;
-mod offers;
 
 use super::ask_prompt::{joined, said};
 use super::asking::{Asking, env};

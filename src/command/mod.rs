@@ -23,6 +23,7 @@ pub(crate) mod health;
 pub(crate) mod keys;
 pub(crate) mod mask;
 pub(crate) mod models;
+mod models_rules;
 pub(crate) mod parse;
 pub(crate) mod serve;
 mod serve_introduction;

@@ -36,7 +36,6 @@ pub(crate) use headers::Headers;
 pub(crate) use read::of_text;
 pub(crate) use read::read;
 pub(crate) use secret::Credential;
-pub(crate) use table::nearest;
 
 use crate::connections::Connections;
 use crate::environment::Environment;

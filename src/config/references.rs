@@ -4,7 +4,7 @@
 //! something else in the file is wrong.
 
 use super::places::Lookup;
-use super::table::nearest;
+use crate::nearest::nearest;
 use crate::reach::{Reach, SIMULATED, rules};
 use std::collections::BTreeSet;
 use thinkthrough_core::provider::{self, ModelRule, Provider};

@@ -47,6 +47,7 @@ mod mask;
 mod masking;
 mod masking_output;
 mod mcp;
+mod models;
 mod own_models;
 #[cfg(unix)]
 mod own_traces;
