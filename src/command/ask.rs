@@ -140,8 +140,8 @@ impl Ask {
         let gate = gate.knowing(stored::lessons(store.as_ref()).await);
         gate.limit(&chosen.target.provider, chosen.limits);
         let mut conversation = earlier(history.as_ref(), resumed.as_ref(), &chosen, &gate);
-        let instructions = self.attached.system.as_deref();
-        let question = with_instructions(&conversation, instructions, question);
+        let system = self.attached.system.as_deref();
+        let question = with_instructions(&conversation, system, question);
         conversation.extend_from_slice(&question);
         let setup = Setup {
             target: &chosen.target,
@@ -184,11 +184,22 @@ impl Ask {
         if outcome.is_stopped && is_kept && !outcome.added.is_empty() {
             say(format_args!("interrupted; what came is kept"));
         }
+        self.end(&outcome, &chosen, &cover, out)
+    }
+
+    /// Prints what is known when all rounds are over.
+    fn end(
+        &self,
+        outcome: &Outcome,
+        chosen: &Chosen,
+        cover: &Cover,
+        out: &mut dyn Write,
+    ) -> Result<(), Failure> {
         if self.usage {
-            tell_usage(&outcome, chosen.target.price);
+            tell_usage(outcome, chosen.target.price);
         }
-        finish(&outcome, &chosen, &cover)?;
-        if self.code { print_code(&outcome, &cover, out) } else { Ok(()) }
+        finish(outcome, chosen, cover)?;
+        if self.code { print_code(outcome, cover, out) } else { Ok(()) }
     }
 
     /// The question with its files.

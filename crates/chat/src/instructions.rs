@@ -37,8 +37,8 @@ fn hold(earlier: &[Content], instructions: &str, changed: &str) -> bool {
         Some(Block::Text(text)) => text.text.clone(),
         Some(_) | None => String::new(),
     };
-    let said = earlier.iter().filter(|it| it.speaker == Speaker::Human).map(first_text);
-    match said.filter(|text| text.starts_with(CHANGED)).last() {
+    let mut said = earlier.iter().filter(|it| it.speaker == Speaker::Human).map(first_text);
+    match said.rfind(|text| text.starts_with(CHANGED)) {
         Some(latest) => latest.starts_with(changed),
         None => earlier.first().is_some_and(|first| {
             first.speaker == Speaker::System && first.visible_text() == instructions
