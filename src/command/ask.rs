@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::failure::{Failure, say};
 use crate::masking;
 use crate::stored::{self, Resumed};
-use crate::tooling::{aloud, toolbox};
+use crate::tooling::{aloud, close, toolbox};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::PathBuf;
@@ -171,7 +171,7 @@ impl Ask {
         audit::say_lost(tracer.as_ref()).await;
         gate.lessons().end().await;
         if let Some(tools) = &tools {
-            tools.close().await;
+            close(tools, self.quiet).await;
         }
         ended?;
         let outcome = asked?;

@@ -38,6 +38,7 @@ mod explain;
 mod explain_sent;
 #[cfg(unix)]
 mod frozen;
+mod guessed;
 mod health;
 mod hostile;
 mod judge;
