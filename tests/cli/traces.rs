@@ -365,7 +365,7 @@ fn traces_of_another_program_are_imported_and_covered() {
     assert!(refused.err.contains("`think traces import "), "{}", refused.err);
     let file = place.file("other.db");
     for _ in 0..2 {
-        let ran = place.think(&["traces", "import", file.to_str().unwrap(), "--config", &own]);
+        let ran = place.think(&["traces", "import", &file, "--config", &own]);
         assert!(ran.out.starts_with("1 traces read"), "{}{}", ran.out, ran.err);
     }
     let found = place.think(&["traces", "search", "old", "words", "--json", "--config", &own]);

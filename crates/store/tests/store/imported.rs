@@ -68,7 +68,8 @@ async fn rows_are_masked_and_added_once(folder: Folder) {
             "{thought}"
         );
         let filter = || TraceFilter { limit: 1_000, ..TraceFilter::default() };
-        let search = |words| store.traces().search(words, TraceText::Thoughts, filter());
+        let traces = store.traces();
+        let search = |words| traces.search(words, TraceText::Thoughts, filter());
         assert_eq!(search("old words").await.unwrap().traces.len(), 150);
         assert_eq!(search(TOKEN[1]).await.unwrap().traces.len(), 0);
         assert_eq!(store.traces().sessions(TraceFilter::default()).await.unwrap().len(), 1);
