@@ -108,6 +108,8 @@ mod serve_runaway;
 mod serve_security;
 mod serve_shared;
 mod serve_slices;
+#[cfg(unix)]
+mod serve_spill;
 mod serve_tenants;
 mod serve_threats;
 #[cfg(unix)]

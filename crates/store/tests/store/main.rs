@@ -47,6 +47,7 @@ mod rotation;
 mod search;
 mod secrecy;
 mod server;
+mod spill;
 mod spool;
 mod taken_over;
 mod talk;
