@@ -169,8 +169,11 @@ fn goes_on(gateway: &Server, thinker: &Thinker, which: usize, thoughts: usize) {
             {"type": "tool_result", "tool_use_id": CALL, "content": "thoughts: 0"}]}),
     ];
     let body = request(&question(which, thoughts), &rest);
-    let answer = gateway.request_in_time("POST", "/v1/messages", HEADERS, &body);
-    assert!(answer.contains("x-thinkthrough: restored=1; missed=0;"), "{answer:.600}");
+    // The record of an answer of this size is committed behind its end.
+    until("its thoughts are not put back", || {
+        let answer = gateway.request("POST", "/v1/messages", HEADERS, &body);
+        answer.contains("x-thinkthrough: restored=1; missed=0;")
+    });
     let asked: Value = serde_json::from_str(&thinker.asked.lock().unwrap()).unwrap();
     let blocks = asked["messages"][1]["content"].as_array().unwrap();
     let kept: Vec<&Value> = blocks.iter().filter(|block| block["type"] == "thinking").collect();
@@ -211,19 +214,20 @@ fn t_28_an_answer_of_many_thoughts_holds_a_few_of_them_in_memory_and_its_record_
         most = most.max(held(&gateway));
         thinker.waiting.load(Ordering::SeqCst) == 1
     });
-    until("the thoughts stay in memory", || held(&gateway) < 2 * THOUGHT);
-    assert!(most < 6 * THOUGHT, "{most} bytes were held");
     let [file] = files(&place).try_into().expect("one answer has one file");
+    until("the thoughts stay in memory", || {
+        most = most.max(held(&gateway));
+        file.metadata().unwrap().len() > 38 * THOUGHT as u64
+    });
+    assert!(most < 5 * THOUGHT, "{most} bytes were held");
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let bytes = std::fs::read(&file).unwrap();
-    assert!(bytes.len() > 38 * THOUGHT, "{}", bytes.len());
     for words in [&b"SECRETLY"[..], b"thought", signature(3).as_bytes()] {
         assert!(!bytes.windows(words.len()).any(|it| it == words), "it is in clear");
     }
     thinker.is_open.store(true, Ordering::SeqCst);
     let answer = asking.join().unwrap();
     assert!(answer.contains("event: message_stop"), "{answer:.600}");
-    assert!(!answer.contains(": this answer ended before"), "it is unsaved");
     until("the file stays", || files(&place).is_empty());
     until("memory stays reserved", || held(&gateway) == 0);
     goes_on(&gateway, &thinker, 0, 40);
@@ -298,9 +302,5 @@ fn t_28_without_a_journal_thoughts_stay_in_memory() {
     thinker.is_open.store(true, Ordering::SeqCst);
     assert!(asking.join().unwrap().contains("event: message_stop"));
     until("memory stays reserved", || held(&gateway) == 0);
-    until("the record is not there", || {
-        let metrics = gateway.request("GET", "/metrics", "", "");
-        metrics.contains("thinkthrough_store_waiting_bytes 0\n")
-    });
     goes_on(&gateway, &thinker, 0, 10);
 }

@@ -41,7 +41,7 @@ async fn store(folder: &Folder) -> Store {
 }
 
 fn spill(store: &Store, tenant: &str) -> Option<Spill> {
-    store.vault(&Tenant::new(tenant).unwrap()).spill()
+    store.vault(&Tenant::stored(tenant).unwrap()).spill()
 }
 
 fn files(folder: &Folder) -> Vec<PathBuf> {
