@@ -249,6 +249,20 @@ fn t_28_a_crowd_of_answers_of_many_thoughts_is_whole() {
 }
 
 #[test]
+fn t_28_an_answer_that_does_not_fit_at_its_end_is_no_success() {
+    let (place, thinker) = (Place::new("spill-large"), Thinker::start());
+    let gateway = Arc::new(gateway(&place, &thinker, "4MiB", IN_A_FILE));
+    thinker.is_open.store(true, Ordering::SeqCst);
+    let answer = ask(&gateway, 0, 40).join().unwrap();
+    assert!(answer.contains(&signature(39)), "all of it came");
+    assert!(!answer.contains("event: message_stop"), "it looks whole");
+    let last = answer.rsplit("event: ").next().unwrap();
+    assert!(last.starts_with("error") && last.contains("no memory left"), "{last}");
+    until("the file stays", || files(&place).is_empty());
+    until("memory stays reserved", || held(&gateway) == 0);
+}
+
+#[test]
 fn t_28_a_kill_leaves_no_thought_that_counts() {
     let (place, thinker) = (Place::new("spill-kill"), Thinker::start());
     let first = Arc::new(gateway(&place, &thinker, "32MiB", IN_A_FILE));
