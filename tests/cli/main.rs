@@ -111,6 +111,8 @@ mod serve_runaway;
 mod serve_security;
 mod serve_shared;
 mod serve_slices;
+#[cfg(unix)]
+mod serve_spill;
 mod serve_tenants;
 mod serve_threats;
 #[cfg(unix)]

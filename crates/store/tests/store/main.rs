@@ -48,6 +48,7 @@ mod rotation;
 mod search;
 mod secrecy;
 mod server;
+mod spill;
 mod spool;
 mod talk;
 mod timing;
