@@ -1,9 +1,12 @@
 //! The command line.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _};
 
 use crate::command::acp::Acp;
 use crate::command::ask::Ask;
+use crate::command::ask_prompt::is_piped;
 use crate::command::chat::Chat;
 use crate::command::completions::Completions;
 use crate::command::config::Configuration;
@@ -23,17 +26,68 @@ use crate::command::sim::Sim;
 use crate::command::split::Split;
 use crate::command::traces::Traces;
 use crate::command::ui::Ui;
+use crate::failure::Failure;
+use crate::nearest::nearest;
 
 /// Keeps every thought of a reasoning model: read it, show it, store it, send it back
+///
+/// `think "question"` asks a model: in a conversation on a terminal (`think chat`), else once (`think ask`). `think` alone
+/// on a terminal opens a conversation.
 ///
 /// Results go to standard output, everything else to standard error. The exit code is 0 when it worked, 1 when it
 /// failed, and 2 when the command line makes no sense.
 #[derive(Debug, Parser)]
-#[command(name = "think", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(
+    name = "think",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    override_usage = "think [OPTIONS] [PROMPT]\n       think <COMMAND>"
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
+
+/// The command line with a command in it. Words without one are a prompt: for `think chat` on a terminal, else for `think
+/// ask`.
+///
+/// # Errors
+/// One or two words look like a command that is written wrong.
+pub(crate) fn with_command(mut words: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
+    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let Some(first) = words.get(1).map(|it| it.to_string_lossy().into_owned()) else {
+        // Alone and with nothing to read, it shows its help.
+        let command = if is_terminal { Some("chat") } else { is_piped().then_some("ask") };
+        words.extend(command.map(OsString::from));
+        return Ok(words);
+    };
+    let commands = Args::command();
+    let names: Vec<&str> = commands.get_subcommands().map(clap::Command::get_name).collect();
+    let is_own = ["help", "-h", "--help", "-V", "--version"].contains(&first.as_str());
+    if is_own || names.contains(&first.as_str()) {
+        return Ok(words);
+    }
+    let long: Vec<&str> = names.into_iter().filter(|name| name.len() >= LONG).collect();
+    let is_word = !first.starts_with('-') && !first.contains(' ');
+    let near = nearest(&first, &long).filter(|_| words.len() <= 3 && is_word);
+    if let Some(near) = near {
+        return Err(Failure::Usage(format!(
+            "`{first}` is no command; write `think {near}`, or `think ask {first}` to ask a model"
+        )));
+    }
+    let with = |command: &str| {
+        let (program, rest) = words.split_at(1);
+        [program, &[OsString::from(command)], rest].concat()
+    };
+    // Options that only `ask` has mean `ask`.
+    let chat = with("chat");
+    let is_chat = is_terminal && Args::try_parse_from(&chat).is_ok();
+    Ok(if is_chat { chat } else { with("ask") })
+}
+
+/// A shorter word is near to many that begin a question.
+const LONG: usize = 5;
 
 /// One variant for each command; each stands in a file of its own.
 #[derive(Debug, Subcommand)]

@@ -4,12 +4,11 @@ use crate::config::Config;
 use crate::failure::say;
 use crate::keeper::Keeper;
 use crate::masking::{secrets, tiers, with};
-use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_chat::Tracer;
 use thinkthrough_core::mask::Masker;
 use thinkthrough_gateway::{Audit, FindMasker, TracesTo};
-use thinkthrough_store::{Store, StoreError};
+use thinkthrough_store::Store;
 
 /// Where the questions of a command leave traces; nowhere, where the configuration wants none.
 pub(crate) fn tracer(config: &Config, store: &Store, front: &'static str) -> Option<Tracer> {
@@ -25,11 +24,6 @@ pub(crate) async fn say_lost(tracer: Option<&Tracer>) {
     }
 }
 
-/// The pause between two looks whether the store is open.
-const LOOK: Duration = Duration::from_secs(1);
-/// The pause before what failed is tried again.
-const AGAIN: Duration = Duration::from_secs(60);
-
 /// The pause between two looks whether traces were dropped.
 const WATCH: Duration = Duration::from_secs(10);
 
@@ -44,7 +38,6 @@ pub(crate) fn start(config: &Config, keeper: &Keeper, masker: FindMasker) -> Opt
         return None;
     }
     let keeper = keeper.clone();
-    tokio::spawn(take_over(keeper.clone(), Arc::clone(&masker)));
     Some(Audit::start(Box::new(move || {
         let to = match keeper.store() {
             Some(store) => TracesTo::Store(store.traces()),
@@ -83,37 +76,5 @@ pub(crate) fn say_left(audit: &Audit, store: Option<&Store>) {
             "{left} traces are lost, because neither the store nor its journal took them; see whether they can be \
              written"
         ));
-    }
-}
-
-/// Masks the traces that stood in a table of another program, and keeps them among the others: nobody reads them before.
-pub(crate) async fn mask_taken_over(store: &Store, masker: &Masker) -> Result<(), StoreError> {
-    let masked = loop {
-        match store.mask_taken_over(masker).await {
-            Ok(true) => {}
-            ended => break ended,
-        }
-    };
-    while store.traces().index().await? > 0 {}
-    masked.map(|_| ())
-}
-
-/// The same by a gateway, once its store is open.
-async fn take_over(keeper: Keeper, masker: FindMasker) {
-    let mut last = None;
-    loop {
-        if let Some(store) = keeper.store() {
-            match mask_taken_over(store, &masker()).await {
-                Ok(()) => return,
-                // It is said once, not with every try.
-                Err(error) if last.as_ref() == Some(&error) => {}
-                Err(error) => {
-                    say(format_args!("{error}"));
-                    last = Some(error);
-                }
-            }
-            tokio::time::sleep(AGAIN).await;
-        }
-        tokio::time::sleep(LOOK).await;
     }
 }

@@ -17,9 +17,12 @@ mod heap;
 mod input;
 mod keeper;
 mod known;
+mod listen;
 mod local;
 mod masking;
 mod memory;
+mod nearest;
+mod offered;
 mod operator;
 mod printed;
 mod provider_key;
@@ -41,7 +44,11 @@ use crate::args::{Args, Command};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let words = match args::with_command(std::env::args_os().collect()) {
+        Ok(words) => words,
+        Err(failure) => return failure.report(),
+    };
+    let args = Args::parse_from(words);
     outlive_limits();
     let mut out = BufWriter::new(io::stdout().lock());
     let result = run(&args.command, &mut out);

@@ -38,8 +38,10 @@ impl ProviderKey {
                     (None, Some(account)) => account::in_environment(account, env)?,
                     (key, _) => key.map(Secret::new),
                 };
-                // An entry without a key may be for a server that needs none.
-                let is_missing = is_needed && entry.is_none() && secret.is_none();
+                // A server at another address may need no key, and a header may hold one.
+                let is_vendors = entry
+                    .is_none_or(|it| it.base_url.is_none() && it.headers.given().next().is_none());
+                let is_missing = is_needed && is_vendors && secret.is_none();
                 (secret, Some(usual.join("` or `")).filter(|it| is_missing && !it.is_empty()))
             }
         };

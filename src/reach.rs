@@ -6,6 +6,8 @@
 
 use crate::account;
 use crate::environment::{Environment, Lookup, Served, usable};
+use crate::nearest::nearest;
+use thinkthrough_core::echo::short;
 use thinkthrough_core::provider::{self, ModelRule, Provider, glob};
 
 /// The provider of the simulated models, which run within the program.
@@ -189,7 +191,11 @@ impl<'a> Reach<'a> {
 
     /// The reason why a name leads nowhere, and what to do.
     pub(crate) fn nowhere(&self, name: &str, shown: &str) -> String {
-        let prefix = name.split_once('/').and_then(|(prefix, _)| provider::find(prefix));
+        let split = name.split_once('/');
+        let prefix = split.and_then(|(prefix, _)| provider::find(prefix));
+        if let Some(why) = self.misspelt(split).or_else(|| self.unkeyed(name, shown)) {
+            return why;
+        }
         let why = match prefix {
             Some(it) if self.is_configured => {
                 format!(
@@ -207,6 +213,33 @@ impl<'a> Reach<'a> {
             Some(_) | None => format!("no provider is known for the model `{shown}`"),
         };
         format!("{why}; {}", self.choices())
+    }
+
+    /// What is said of a name whose prefix is nearly a provider.
+    fn misspelt(&self, split: Option<(&str, &str)>) -> Option<String> {
+        let (prefix, model) = split.filter(|(prefix, _)| provider::find(prefix).is_none())?;
+        let built_in = provider::ALL.iter().filter(|_| !self.is_configured).map(|it| it.id);
+        let known: Vec<&str> = self.providers.iter().map(|it| it.name).chain(built_in).collect();
+        let near = nearest(prefix, &known)?;
+        let (prefix, model) = (short(prefix), short(model));
+        Some(format!("no provider is called `{prefix}`; did you mean `{near}/{model}`?"))
+    }
+
+    /// What is said of a model whose provider is known by its name alone, and has no key.
+    fn unkeyed(&self, name: &str, shown: &str) -> Option<String> {
+        let has_address = |it: &&&'static Provider| {
+            !it.keys.is_empty() && it.endpoint(None).is_some_and(|it| !it.base_url.is_empty())
+        };
+        let is_its = |it: &&&'static Provider| rules(it, name).next().is_some();
+        let maker = provider::ALL.iter().filter(has_address).find(is_its)?;
+        let is_named = name.contains('/') || self.is_configured;
+        let keys = maker.keys.join("` or `");
+        let id = maker.id;
+        (!is_named).then(|| {
+            format!(
+                "`{shown}` is a model of `{id}`, which needs a key; set `{keys}`, or ask for `{id}/{shown}` with a key of your own"
+            )
+        })
     }
 
     fn choices(&self) -> String {

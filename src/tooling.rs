@@ -3,6 +3,7 @@
 use crate::config::tools::McpServer as Configured;
 use crate::config::{Config, Credential};
 use crate::failure::{Failure, say};
+use std::collections::BTreeSet;
 use std::path::Path;
 use thinkthrough_chat::mcp::{Mcp, McpServer, Notices, Reach};
 use thinkthrough_chat::{Builtin, Toolbox};
@@ -40,6 +41,25 @@ pub(crate) fn toolbox(
         toolbox = toolbox.permit(tool.name.as_str(), tool.permission);
     }
     Ok(toolbox)
+}
+
+/// Ends the servers of the tools. Says first which of their tools were not offered, and the setting that offers them.
+pub(crate) async fn close(tools: &Toolbox, is_quiet: bool) {
+    let withheld = if is_quiet { Vec::new() } else { tools.withheld().await };
+    if !withheld.is_empty() {
+        let server = |name: &String| name.split("__").nth(1).map(str::to_owned);
+        let servers: BTreeSet<String> = withheld.iter().filter_map(server).collect();
+        let settings: Vec<String> = servers
+            .iter()
+            .map(|it| format!("`[tools.mcp__{it}] permission = \"allow\"`"))
+            .collect();
+        say(format_args!(
+            "note: nobody is there to be asked, so these tools were not offered: {}; {} in the configuration offers them",
+            withheld.join(", "),
+            settings.join(" and ")
+        ));
+    }
+    tools.close().await;
 }
 
 fn configured(config: &Config, folder: &Path) -> Result<Vec<McpServer>, Failure> {

@@ -1,17 +1,19 @@
 //! `think ask`: one question, answered.
 
-use super::ask_plain::Plain;
+use super::ask_plain::{Form, Plain};
 use super::ask_prompt::prompt;
-use super::ask_show::{Recorder, Stream};
+use super::ask_show::{Recorder, Stream, print_code, tell_usage};
 use super::ask_stop::stopped_by_signals;
+use super::ask_wish::Wish;
 use super::asking::Asking;
+use super::attached::Attached;
 use crate::audit;
 use crate::choose::Chosen;
 use crate::config::Config;
 use crate::failure::{Failure, say};
 use crate::masking;
 use crate::stored::{self, Resumed};
-use crate::tooling::{aloud, toolbox};
+use crate::tooling::{aloud, close, toolbox};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::PathBuf;
@@ -19,9 +21,9 @@ use std::time::Duration;
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_chat::{
     Attempt, Beside, Control, Cover, Covered, Ending, Gate, History, Keeper, MAX_ROUNDS, Nobody,
-    Outcome, Setup, Watch, resumption, run,
+    Outcome, Setup, Toolbox, Watch, resumption, run, with_instructions,
 };
-use thinkthrough_core::content::{Content, Speaker};
+use thinkthrough_core::content::{Block, Content, Speaker};
 use thinkthrough_core::settings::Resolved;
 use thinkthrough_store::{ConversationId, ConversationState, Store};
 
@@ -37,6 +39,8 @@ use thinkthrough_store::{ConversationId, ConversationState, Store};
 ///   think ask "What is in this folder? Think first."
 ///   think ask -m deepseek/deepseek-v4 --set reasoning.effort=high "Why is the sky blue?"
 ///   git diff | think ask --history review.jsonl "Review this:"
+///   think ask -q -s "Answer in French." -f notes.md "Sum this up"
+///   while read -r name; do think ask -n -q "Describe $name"; done < names.txt
 ///   think ask --continue "And why is it red in the evening?"
 ///
 /// The conversation is kept where --history, --continue or --session says so. Where there is a
@@ -56,15 +60,31 @@ pub(crate) struct Ask {
     /// Go on with this conversation; the first letters of its ID are enough
     #[arg(long, value_name = "ID", conflicts_with = "history")]
     session: Option<String>,
+    #[command(flatten)]
+    attached: Attached,
+    #[command(flatten)]
+    wish: Wish,
+    /// Print the answer and nothing else but warnings and errors
+    #[arg(short, long)]
+    quiet: bool,
+    /// Print only the blocks of code in the answer
+    #[arg(short = 'x', long = "extract", conflicts_with_all = ["json", "stream_json"])]
+    code: bool,
+    /// Say at the end how many tokens it took, and what it cost
+    #[arg(long)]
+    usage: bool,
     /// Print everything as one JSON object
     #[arg(long, conflicts_with = "stream_json")]
     json: bool,
     /// Print events as they come, one JSON object a line
     #[arg(long)]
     stream_json: bool,
-    /// Whether the model may use tools
-    #[arg(long, value_enum, default_value_t = Switch::On)]
-    tools: Switch,
+    /// Whether the model may use tools [default: on, and off with --schema]
+    #[arg(long, value_enum)]
+    tools: Option<Switch>,
+    /// Leave standard input to the commands around this one
+    #[arg(short = 'n', long = "no-stdin")]
+    leaves_stdin: bool,
     /// The question; what is piped in follows it, and `-` reads standard input whatever it is
     #[arg(value_name = "PROMPT")]
     prompt: Vec<String>,
@@ -96,7 +116,8 @@ impl Ask {
             None => None,
         };
         // Before anything listens for signals: whoever waits for a pipe may be ended as usual.
-        let prompt = prompt(&self.prompt)?;
+        let question = self.question()?;
+        let wish = self.wish.read()?;
         let resumed = self.resumed(&config).await?;
         let fresh = ConversationState::default();
         let state = resumed.as_ref().map_or(&fresh, |resumed| &resumed.state);
@@ -107,24 +128,21 @@ impl Ask {
             return Err(Failure::Failed(missing.clone()));
         }
         let settings = self.asking.resumed_settings(&config, &chosen, state)?;
-        let tools = match self.tools {
-            Switch::On => {
-                let here = std::env::current_dir().map_err(|error| failed(error.to_string()))?;
-                Some(toolbox(&config, &here, Vec::new(), aloud())?)
-            }
-            Switch::Off => None,
-        };
-        chosen.announce();
-        say_taken_up(resumed.as_ref(), unreachable.as_deref(), &chosen, &settings);
+        let tools = self.tools(&config)?;
+        if !self.quiet {
+            chosen.announce();
+            say_taken_up(resumed.as_ref(), unreachable.as_deref(), &chosen, &settings);
+        }
         let cover = masking::of_output(&config)?;
-        let question = Content::text(Speaker::Human, prompt);
         let gate = Gate::new(config.budget).watching(config.runaway);
         let gate = gate.covering(masking::of_requests(&config).await?);
         let store = self.store(&config, resumed.as_ref()).await;
         let gate = gate.knowing(stored::lessons(store.as_ref()).await);
         gate.limit(&chosen.target.provider, chosen.limits);
         let mut conversation = earlier(history.as_ref(), resumed.as_ref(), &chosen, &gate);
-        conversation.push(question.clone());
+        let system = self.attached.system.as_deref();
+        let question = with_instructions(&conversation, system, question);
+        conversation.extend_from_slice(&question);
         let setup = Setup {
             target: &chosen.target,
             settings: &settings,
@@ -135,6 +153,7 @@ impl Ask {
             gate: Some(&gate),
             traced: None,
             max_rounds: MAX_ROUNDS,
+            wish,
         };
         let tracer = store.as_ref().and_then(|store| audit::tracer(&config, store, "ask"));
         let session = resumed.as_ref().map(|resumed| resumed.kept.id().as_str());
@@ -152,12 +171,12 @@ impl Ask {
         audit::say_lost(tracer.as_ref()).await;
         gate.lessons().end().await;
         if let Some(tools) = &tools {
-            tools.close().await;
+            close(tools, self.quiet).await;
         }
         ended?;
         let outcome = asked?;
         if let Some(history) = history.as_mut().filter(|_| !outcome.added.is_empty()) {
-            let mut added = vec![question];
+            let mut added = question;
             added.extend(outcome.added.iter().cloned());
             history.append(&added).map_err(|error| failed(error.to_string()))?;
         }
@@ -165,7 +184,40 @@ impl Ask {
         if outcome.is_stopped && is_kept && !outcome.added.is_empty() {
             say(format_args!("interrupted; what came is kept"));
         }
-        finish(&outcome, &chosen, &cover)
+        self.end(&outcome, &chosen, &cover, out)
+    }
+
+    /// Prints what is known when all rounds are over.
+    fn end(
+        &self,
+        outcome: &Outcome,
+        chosen: &Chosen,
+        cover: &Cover,
+        out: &mut dyn Write,
+    ) -> Result<(), Failure> {
+        if self.usage {
+            tell_usage(outcome, chosen.target.price);
+        }
+        finish(outcome, chosen, cover)?;
+        if self.code { print_code(outcome, cover, out) } else { Ok(()) }
+    }
+
+    /// The question with its files.
+    fn question(&self) -> Result<Content, Failure> {
+        let files = self.attached.read()?;
+        let prompt = prompt(&self.prompt, self.leaves_stdin, &files)?;
+        let text = Some(prompt).filter(|it| !it.is_empty()).map(Block::text);
+        Ok(Content::new(Speaker::Human, text.into_iter().chain(files.media).collect()))
+    }
+
+    /// The tools on offer. Many models take no tools beside a schema.
+    fn tools(&self, config: &Config) -> Result<Option<Toolbox>, Failure> {
+        let usual = if self.wish.has_schema() { Switch::Off } else { Switch::On };
+        if self.tools.unwrap_or(usual) == Switch::Off {
+            return Ok(None);
+        }
+        let here = std::env::current_dir().map_err(|error| Failure::Failed(error.to_string()))?;
+        toolbox(config, &here, Vec::new(), aloud()).map(Some)
     }
 
     /// The conversation of the store that the question goes on with.
@@ -227,7 +279,12 @@ impl Ask {
             let mut watch = Covered::new(cover, &mut watch);
             return ask(setup, conversation, keeper.as_ref(), &mut watch).await;
         }
-        let mut plain = Plain::new(settings);
+        let form = Form {
+            is_quiet: self.quiet,
+            is_hidden: self.code,
+            is_raw: setup.wish.format.is_some(),
+        };
+        let mut plain = Plain::new(settings, form);
         let mut watch = Covered::new(cover, &mut plain);
         let asked = ask(setup, conversation, keeper.as_ref(), &mut watch).await;
         plain.finish();

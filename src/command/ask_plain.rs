@@ -1,13 +1,16 @@
 //! What `think ask` shows to people: the answer on standard output, everything else on standard error.
 
 use super::ask_show::{put, tell};
-use super::ask_thought::{Shows, Thought, width};
+use super::ask_thought::{Shows, Thought, columns, width};
+use super::asking::env;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
+use std::time::{Duration, Instant};
 use thinkthrough_chat::answer_start::AnswerStart;
 use thinkthrough_chat::counted::{tokens, withheld};
 use thinkthrough_chat::harmless::harmless;
-use thinkthrough_chat::screen::Flow;
+use thinkthrough_chat::screen::theme::{Background, Depth, Theme};
+use thinkthrough_chat::screen::{Flow, Printer, last_words};
 use thinkthrough_chat::{Notice, Watch, why_again};
 use thinkthrough_client::Retry;
 use thinkthrough_core::content::{Content, Thinking, ToolResponse};
@@ -16,8 +19,22 @@ use thinkthrough_core::outgoing::Outgoing;
 use thinkthrough_core::problem::ProblemCode;
 use thinkthrough_core::settings::Resolved;
 
+/// What is shown of an answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Form {
+    /// Neither thoughts nor calls of tools nor notes are shown.
+    pub(super) is_quiet: bool,
+    /// The answer is not shown as it comes.
+    pub(super) is_hidden: bool,
+    /// The answer is no Markdown.
+    pub(super) is_raw: bool,
+}
+
 /// Shows an answer as it comes.
 pub(crate) struct Plain {
+    form: Form,
+    /// Lays the answer out as Markdown, on a terminal.
+    markdown: Option<Printer>,
     shows: Shows,
     colour: bool,
     /// Thoughts that have begun and not ended, by block.
@@ -28,6 +45,10 @@ pub(crate) struct Plain {
     flow: Option<Flow>,
     /// Standard error ends with a line that is written over.
     is_live: bool,
+    /// Standard error is a terminal that can write over a line.
+    is_terminal: bool,
+    /// When the newest words of the answer were drawn last.
+    drawn: Option<Instant>,
     start: AnswerStart,
     has_answered: bool,
     ends_with_line: bool,
@@ -35,17 +56,23 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    pub(crate) fn new(settings: &Resolved) -> Self {
+    pub(super) fn new(settings: &Resolved, form: Form) -> Self {
         let is_terminal = io::stderr().is_terminal();
         let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let is_dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+        let is_laid_out = io::stdout().is_terminal() && !is_dumb && !form.is_raw;
+        let shows = Shows::of(settings, is_terminal && !is_dumb);
         Plain {
-            shows: Shows::of(settings, is_terminal && !is_dumb),
+            form,
+            markdown: is_laid_out.then(|| Printer::new(theme(), columns(&io::stdout()))),
+            shows: if form.is_quiet { Shows::Nothing } else { shows },
             colour: is_terminal && !is_plain && !is_dumb,
             thoughts: BTreeMap::new(),
             is_open: false,
             flow: is_terminal.then(Flow::default),
             is_live: false,
+            is_terminal: is_terminal && !is_dumb,
+            drawn: None,
             start: AnswerStart::default(),
             has_answered: false,
             ends_with_line: true,
@@ -54,9 +81,17 @@ impl Plain {
     }
 
     pub(crate) fn finish(&mut self) {
+        self.lay_out_rest();
         self.close();
         if self.has_answered && !self.ends_with_line {
             put(&mut io::stdout(), "\n");
+        }
+    }
+
+    /// A line that a quiet run does without.
+    fn remark(&mut self, text: &str) {
+        if !self.form.is_quiet {
+            self.note(text);
         }
     }
 
@@ -126,7 +161,14 @@ impl Plain {
 
     fn answer(&mut self, delta: &str) {
         let delta = self.start.push(delta);
-        if delta.is_empty() {
+        if delta.is_empty() || self.form.is_hidden {
+            return;
+        }
+        if let Some(printer) = &mut self.markdown {
+            let lines = printer.push(&delta);
+            let tail = last_words(printer.open(), width().saturating_sub(1));
+            self.put_lines(&lines);
+            self.draw_tail(&tail);
             return;
         }
         self.close();
@@ -134,6 +176,45 @@ impl Plain {
         self.ends_with_line = delta.ends_with('\n');
         put(&mut io::stdout(), &harmless(&delta));
     }
+}
+
+/// The shortest time between two live lines of an answer.
+const REDRAW: Duration = Duration::from_millis(50);
+
+impl Plain {
+    /// Prints the blocks of the answer that are complete.
+    fn put_lines(&mut self, lines: &str) {
+        if !lines.is_empty() {
+            self.close();
+            put(&mut io::stdout(), lines);
+        }
+    }
+
+    /// Shows the newest words of a block that is not complete yet.
+    fn draw_tail(&mut self, tail: &str) {
+        let is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW);
+        if self.is_terminal && is_due && !tail.is_empty() {
+            if !self.is_live {
+                self.close();
+            }
+            self.drawn = Some(Instant::now());
+            self.is_live = true;
+            put(&mut io::stderr(), &live_line(tail, self.colour));
+        }
+    }
+
+    /// Prints what is left of the answer before something else.
+    fn lay_out_rest(&mut self) {
+        if let Some(printer) = &mut self.markdown {
+            let lines = printer.end();
+            self.put_lines(&lines);
+        }
+    }
+}
+
+/// The look of Markdown on this terminal.
+fn theme() -> Theme {
+    Theme::new(Background::of(env), Depth::of(env))
 }
 
 /// A line that the next one, or nothing, is written over.
@@ -146,6 +227,7 @@ impl Watch for Plain {
     fn event(&mut self, _: usize, event: Event<'_>) {
         match event {
             Event::ThinkingStart { block, .. } => {
+                self.lay_out_rest();
                 self.thoughts.insert(block, Thought::begin(self.shows));
             }
             Event::ThinkingDelta { block, delta } => self.think(block, delta),
@@ -154,7 +236,8 @@ impl Watch for Plain {
             }
             Event::TextDelta { delta, .. } => self.answer(delta),
             Event::ToolCallEnd { call, .. } => {
-                self.note(&format!("calls {} {}", call.name, call.parameters.as_text()));
+                self.lay_out_rest();
+                self.remark(&format!("calls {} {}", call.name, call.parameters.as_text()));
             }
             // What ends the run is said at its end.
             Event::Problem(problem)
@@ -190,7 +273,7 @@ impl Watch for Plain {
         let name = response.name.as_deref().unwrap_or("tool");
         let word = if response.is_error { "failed" } else { "gave" };
         let plural = if lines == 1 { "" } else { "s" };
-        self.note(&format!("{name} {word} {lines} line{plural}"));
+        self.remark(&format!("{name} {word} {lines} line{plural}"));
     }
 
     fn notice(&mut self, notice: &Notice) {

@@ -1,5 +1,6 @@
 //! The question of `think ask`: the words of the command line, and what is piped in behind them.
 
+use super::attached::Files;
 use crate::failure::{Failure, say};
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _};
@@ -15,14 +16,18 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// More than any model takes, and little enough that an endless stream does not eat the machine.
 const MOST: u64 = 64 << 20;
 
-/// The words, then standard input where it is piped or `-` stands among them.
-pub(super) fn prompt(words: &[String]) -> Result<String, Failure> {
+/// The words, then standard input if it is piped or `-` stands among them, then the text files. With `leaves_stdin` the
+/// pipe is somebody else's.
+pub(super) fn prompt(
+    words: &[String],
+    leaves_stdin: bool,
+    files: &Files,
+) -> Result<String, Failure> {
     let is_asked_for = words.iter().any(|word| word == "-");
-    let said = words.iter().filter(|word| *word != "-");
-    let said = said.map(String::as_str).collect::<Vec<_>>().join(" ");
-    let piped = if is_asked_for || is_piped() { read(is_asked_for)? } else { String::new() };
-    let question = joined(said, piped);
-    if question.trim().is_empty() {
+    let is_read = is_asked_for || !leaves_stdin && is_piped();
+    let piped = if is_read { read(is_asked_for)? } else { String::new() };
+    let question = joined(joined(said(words), piped), files.text.clone());
+    if question.trim().is_empty() && files.is_empty() {
         return Err(Failure::Usage(
             "there is no question; write it behind `think ask`, or pipe it in".to_owned(),
         ));
@@ -30,8 +35,14 @@ pub(super) fn prompt(words: &[String]) -> Result<String, Failure> {
     Ok(question)
 }
 
-/// What was piped in stands behind the words, a blank line between them; white space alone is nothing.
-fn joined(said: String, piped: String) -> String {
+/// The words of the command line.
+pub(super) fn said(words: &[String]) -> String {
+    let said = words.iter().filter(|word| *word != "-");
+    said.map(String::as_str).collect::<Vec<_>>().join(" ")
+}
+
+/// The second text behind the first, a blank line between them; white space alone is nothing.
+pub(super) fn joined(said: String, piped: String) -> String {
     match (said.trim().is_empty(), piped.trim().is_empty()) {
         (_, true) => said,
         (true, false) => piped,
@@ -40,7 +51,7 @@ fn joined(said: String, piped: String) -> String {
 }
 
 /// Whether standard input holds something by itself: a pipe, a socket or a file, but no terminal or other device.
-fn is_piped() -> bool {
+pub(crate) fn is_piped() -> bool {
     let file = io::stdin().as_fd().try_clone_to_owned().map(File::from);
     let kind = file.and_then(|file| file.metadata()).map(|it| it.file_type());
     kind.is_ok_and(|kind| kind.is_file() || kind.is_fifo() || kind.is_socket())
@@ -61,7 +72,7 @@ fn read(is_asked_for: bool) -> Result<String, Failure> {
     let read = match receiver.recv_timeout(PATIENCE) {
         Err(RecvTimeoutError::Timeout) => {
             if !io::stdin().is_terminal() {
-                let remedy = if is_asked_for { "" } else { "; `</dev/null` leaves it out" };
+                let remedy = if is_asked_for { "" } else { "; `-n` leaves it out" };
                 say(format_args!("still reading standard input, which has not ended{remedy}"));
             }
             receiver.recv().ok()

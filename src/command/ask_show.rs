@@ -4,16 +4,20 @@ use crate::failure::{Failure, say};
 use crate::printed::printed;
 use std::io::{self, Write};
 use thinkthrough_chat::counted;
-use thinkthrough_chat::{Cover, Notice, Outcome, Round, Watch};
+use thinkthrough_chat::harmless::harmless;
+use thinkthrough_chat::screen::code_blocks;
+use thinkthrough_chat::{Cover, Notice, Outcome, Round, Watch, grouped};
 use thinkthrough_client::Retry;
 use thinkthrough_core::answer::Answer;
-use thinkthrough_core::content::{Block, ToolResponse};
+use thinkthrough_core::content::{Block, Content, Speaker, ToolResponse};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::json::Writer;
 use thinkthrough_core::outgoing::Outgoing;
+use thinkthrough_core::price::Price;
 use thinkthrough_core::shape::{write_answer_and, write_block, write_event, write_result};
 use thinkthrough_core::tokens::TokenCount;
 use thinkthrough_core::usage::Usage;
+use thinkthrough_store::Cost;
 
 /// Nothing until the end, then one JSON object.
 #[derive(Default)]
@@ -155,6 +159,45 @@ fn write_count(w: &mut Writer, count: Option<TokenCount>) {
         w.field_u64("tokens", count.tokens);
         w.field_str("source", count.source.as_str());
     });
+}
+
+/// Says how many tokens all rounds took, and what they cost where that is known.
+pub(super) fn tell_usage(outcome: &Outcome, price: Option<Price>) {
+    let usage = summed(&outcome.rounds).unwrap_or_default();
+    let count = |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), grouped);
+    let part = |count: Option<u64>, what: &str| {
+        let count = count.filter(|it| *it > 0);
+        count.map(|it| format!(" ({} {what})", grouped(it))).unwrap_or_default()
+    };
+    let mut cost = Cost::default();
+    outcome.rounds.iter().for_each(|it| cost += Cost::of(price, it.answer.usage.as_ref()));
+    say(format_args!(
+        "usage: {} tokens in{}, {} out{}{}",
+        count(usage.input_tokens),
+        part(usage.cache_read_tokens, "cached"),
+        count(usage.output_tokens),
+        part(usage.reasoning_tokens, "thought"),
+        cost.shown().map(|cost| format!(", {cost}")).unwrap_or_default()
+    ));
+}
+
+/// Prints the blocks of code of the last answer. An answer without one goes to standard error, so that a script takes
+/// no prose for code.
+pub(super) fn print_code(
+    outcome: &Outcome,
+    cover: &Cover,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let blocks = outcome.rounds.last().map(|it| it.answer.blocks.clone()).unwrap_or_default();
+    let answer = Content::new(Speaker::Ai, blocks).visible_text();
+    let answer = harmless(&cover.text(&answer));
+    let blocks = code_blocks(&answer);
+    if blocks.is_empty() {
+        say(format_args!("{}", answer.trim_end()));
+        let message = "the answer above has no block of code; leave out `-x` to print all of it";
+        return Err(Failure::Failed(message.to_owned()));
+    }
+    Ok(out.write_all(blocks.join("\n").as_bytes())?)
 }
 
 /// The answer without its thoughts where they are not to be shown.

@@ -1,6 +1,7 @@
 //! How one thought is shown by `think ask`: in full, as a line, or as a line that goes again.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 use thinkthrough_chat::counted::{Growing, tokens};
 use thinkthrough_chat::screen::{first_row, last_words};
@@ -108,8 +109,13 @@ impl Thought {
 
 /// Columns of the terminal behind standard error.
 pub(super) fn width() -> usize {
+    columns(&io::stderr())
+}
+
+/// Columns of the terminal behind a stream.
+pub(super) fn columns(stream: &impl AsFd) -> usize {
     const USUAL: usize = 80;
-    terminal_size::terminal_size_of(io::stderr())
+    terminal_size::terminal_size_of(stream)
         .map_or(USUAL, |(terminal_size::Width(columns), _)| usize::from(columns))
 }
 

@@ -1,9 +1,10 @@
 //! `think chat`: a conversation on the whole screen.
 
 mod host;
-mod offers;
 
+use super::ask_prompt::{joined, said};
 use super::asking::{Asking, env};
+use super::attached::Attached;
 use crate::choose::{Chosen, choose};
 use crate::config::Config;
 use crate::failure::Failure;
@@ -32,17 +33,23 @@ use tokio::sync::mpsc;
 ///   think chat
 ///   think chat -m anthropic/claude-opus-5 --set reasoning.effort=high
 ///   think chat --continue
+///   think chat -f report.pdf "What does this report leave out?"
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Chat {
     #[command(flatten)]
     asking: Asking,
+    #[command(flatten)]
+    attached: Attached,
     /// Go on with the conversation that was held last
-    #[arg(long, conflicts_with = "session")]
-    r#continue: bool,
+    #[arg(short = 'c', long = "continue", conflicts_with = "session")]
+    goes_on: bool,
     /// Go on with this conversation; the beginning of its id is enough
     #[arg(long, value_name = "ID")]
     session: Option<String>,
+    /// The first message, which is sent at once
+    #[arg(value_name = "PROMPT")]
+    prompt: Vec<String>,
 }
 
 impl Chat {
@@ -64,6 +71,8 @@ impl Chat {
 
     async fn chat(&self) -> Result<(), Failure> {
         let config = self.asking.config()?;
+        let files = self.attached.read()?;
+        let prompt = joined(said(&self.prompt), files.text);
         let layers = self.layers(&config)?;
         let (store, problem) = stored::or_why(&config).await;
         let tracer = store.as_ref().and_then(|store| audit::tracer(&config, store, "chat"));
@@ -94,6 +103,9 @@ impl Chat {
             resumed,
             unreachable,
             greeting,
+            instructions: self.attached.system.clone(),
+            prompt: Some(prompt).filter(|it| !it.trim().is_empty()),
+            attached: files.media,
             cover: masking::of_output(&config)?,
             lessons: lessons.clone(),
         };
@@ -133,7 +145,7 @@ impl Chat {
         store: Option<&Conversations>,
         problem: Option<&str>,
     ) -> Result<Option<Stored>, Failure> {
-        if !self.r#continue && self.session.is_none() {
+        if !self.goes_on && self.session.is_none() {
             return Ok(None);
         }
         let failed = |error: StoreError| Failure::Failed(error.to_string());

@@ -29,6 +29,7 @@ use thinkthrough_gateway::{Options, Preview, Unsent, preview};
 /// It shows no credential and sends no request. With a tenant, its thoughts are looked up and the
 /// rules of its key hold, as in the gateway; each answer then says what happens to its thought.
 ///
+///   think explain request.json
 ///   think explain -m deepseek/deepseek-v4 request.json
 ///   think explain -m kimi --tenant local request.json
 #[derive(Debug, Args)]
@@ -58,10 +59,6 @@ impl Explain {
     }
 
     async fn explain(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let Some(model) = self.asking.model.clone() else {
-            let message = "`explain` needs a model; name one with `-m provider/model`";
-            return Err(Failure::Usage(message.to_owned()));
-        };
         let body = self.input.all()?;
         let config = self.asking.config()?;
         let wire = match self.from {
@@ -72,6 +69,7 @@ impl Explain {
         let doc = Doc::parse(&body).map_err(|error| {
             Failure::Failed(format!("the request is {error}; give a `{}` request", wire.id()))
         })?;
+        let model = self.model(&config, &doc)?;
         let body = naming(&model, wire, &doc).map_or(body, String::into_bytes);
         let settings = self.said(&config)?;
         let (vaults, pass) = self.claim.known(&config).await?;
@@ -87,6 +85,15 @@ impl Explain {
             return Ok(());
         }
         as_text(&preview, count, out)
+    }
+
+    /// The model that the command line or its profile names, else the request's own.
+    fn model(&self, config: &Config, doc: &Doc<'_>) -> Result<String, Failure> {
+        let said = self.asking.on_command_line(config)?.map(str::to_owned);
+        said.or_else(|| doc.root().string("model")).ok_or_else(|| {
+            let message = "the request names no model; name one with `-m provider/model`";
+            Failure::Usage(message.to_owned())
+        })
     }
 
     /// The settings of the profile and of the command line, as a caller of the gateway says them.

@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-use clap::{ArgGroup, Args};
+use clap::Args;
 use thinkthrough_core::event::{Event, Fold, Sink};
 use thinkthrough_core::json::Writer;
 use thinkthrough_core::provider::{Provider, ProviderReader};
 use thinkthrough_core::read::{Form, Reader};
 use thinkthrough_core::shape;
 use thinkthrough_core::tags::{Options, TagSpec, TextReader};
-use thinkthrough_core::wire::{Dialect, Wire};
+use thinkthrough_core::wire::{self, Dialect, Wire, detect};
 
 use crate::failure::Failure;
 use crate::input::Input;
@@ -21,14 +21,12 @@ use crate::printed::printed;
 /// Takes the body of a response as the API sent it (whole or streamed, an answer or an error) and prints it as one
 /// line of JSON. The form is seen from the body.
 #[derive(Debug, Args)]
-#[command(
-    group = ArgGroup::new("how").args(["wire", "provider", "tags"]).multiple(true).required(true),
-    after_help = "Examples:
+#[command(after_help = "Examples:
+  think parse answer.json                         the wire is seen from the body
   think parse --wire messages answer.json
   curl -sN $URL -d @request.json | think parse --wire chat-completions --events
   think parse --provider mistral answer.json      the wire is seen from the body
-  think parse --tags qwen3 output.txt             plain text with <think> in it"
-)]
+  think parse --tags qwen3 output.txt             plain text with <think> in it")]
 pub(crate) struct Parse {
     /// The wire that the body is of; reads every known spelling of its fields
     #[arg(long, value_name = "WIRE", value_parser = known::wires())]
@@ -75,7 +73,7 @@ impl Parse {
             body.push(bytes, &mut fold);
             Ok(())
         })?;
-        let has_read = body.end(&mut fold);
+        let has_read = body.end(&mut fold)?;
         let mut json = Writer::new();
         shape::write_answer(&mut json, &fold.finish());
         writeln!(out, "{}", printed(&json.finish()))?;
@@ -89,7 +87,7 @@ impl Parse {
             body.push(bytes, &mut lines);
             lines.flush()
         })?;
-        let has_read = body.end(&mut lines);
+        let has_read = body.end(&mut lines)?;
         lines.flush()?;
         Ok(has_read)
     }
@@ -109,15 +107,14 @@ impl Parse {
             (None, None, Some(tags)) => {
                 Body::Text(Box::new(TextReader::new(tags, Options::default())))
             }
-            // The command line does not let this through.
-            (None, None, None) => Body::Nothing,
+            (None, None, None) => Body::Detected(Box::default()),
         }
     }
 }
 
 /// What the input is read as.
 enum Body {
-    Nothing,
+    Detected(Box<Detected>),
     Provider(Box<ProviderReader>),
     Text(Box<TextReader>),
     Wire(Box<Reader>),
@@ -126,16 +123,16 @@ enum Body {
 impl Body {
     fn push(&mut self, bytes: &[u8], sink: &mut dyn Sink) {
         match self {
-            Body::Nothing => {}
+            Body::Detected(detected) => detected.push(bytes, sink),
             Body::Provider(reader) => reader.push(bytes, sink),
             Body::Text(reader) => reader.push(bytes, sink),
             Body::Wire(reader) => reader.push(bytes, sink),
         }
     }
 
-    fn end(&mut self, sink: &mut dyn Sink) -> bool {
-        match self {
-            Body::Nothing => false,
+    fn end(&mut self, sink: &mut dyn Sink) -> Result<bool, Failure> {
+        Ok(match self {
+            Body::Detected(detected) => return detected.end(sink),
             Body::Provider(reader) => reader.end(sink),
             // Any text can be read.
             Body::Text(reader) => {
@@ -143,7 +140,56 @@ impl Body {
                 true
             }
             Body::Wire(reader) => reader.end(sink),
+        })
+    }
+}
+
+/// A body whose wire is detected by its beginning.
+#[derive(Default)]
+struct Detected {
+    /// The bytes before the wire is known.
+    begun: Vec<u8>,
+    /// The beginning was looked at, and shows no wire if there is no reader.
+    is_seen: bool,
+    reader: Option<Reader>,
+}
+
+impl Detected {
+    fn push(&mut self, bytes: &[u8], sink: &mut dyn Sink) {
+        match &mut self.reader {
+            Some(reader) => reader.push(bytes, sink),
+            None if self.is_seen => {}
+            None => {
+                self.begun.extend_from_slice(bytes);
+                self.look(false, sink);
+            }
         }
+    }
+
+    fn look(&mut self, is_all: bool, sink: &mut dyn Sink) {
+        let Some(seen) = detect::look(&self.begun, is_all) else { return };
+        self.is_seen = true;
+        let begun = std::mem::take(&mut self.begun);
+        // The likeliest wire of a shape reads every spelling of its fields.
+        let wire = seen.wires.first().and_then(|id| wire::find(id));
+        self.reader = wire.map(|wire| Reader::new(wire, &Dialect::PLAIN, Form::Auto));
+        if let Some(reader) = &mut self.reader {
+            reader.push(&begun, sink);
+        }
+    }
+
+    fn end(&mut self, sink: &mut dyn Sink) -> Result<bool, Failure> {
+        if !self.is_seen {
+            self.look(true, sink);
+        }
+        let known: Vec<&str> = wire::ALL.iter().map(|wire| wire.id()).collect();
+        let known = known.join(", ");
+        let unseen = || {
+            Failure::Usage(format!(
+                "the input does not show its API; name it with `--wire` (one of {known}), `--provider` or `--tags`"
+            ))
+        };
+        Ok(self.reader.as_mut().ok_or_else(unseen)?.end(sink))
     }
 }
 

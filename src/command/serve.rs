@@ -9,6 +9,7 @@ use crate::connections::Connections;
 use crate::failure::{Failure, say};
 use crate::gate::{Gate, Wanted};
 use crate::keeper::Keeper;
+use crate::listen::{bind, cannot_listen};
 use crate::local;
 use crate::masking::{found, of_process};
 use crate::memory;
@@ -28,7 +29,6 @@ use thinkthrough_gateway::{
     Viewer, serve,
 };
 use thinkthrough_store::{KeyState, Limits, Location};
-use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
@@ -55,7 +55,7 @@ pub(crate) struct Serve {
     /// The configuration file, in place of the usual one
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where to listen, in place of `[server] listen`; port 0 takes any free one
+    /// Where to listen, in place of `[server] listen`; a port alone is on this machine only, and 0 is any free one
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
 }
@@ -267,19 +267,6 @@ fn may_serve(config: &Config, addr: SocketAddr, has_keys: bool) -> Result<(), Fa
          keys create`, listen on 127.0.0.1, or set `[server] pass_through = true` if every caller \
          brings a key of the provider's"
     )))
-}
-
-async fn bind(address: &str, key: &str) -> Result<(TcpListener, SocketAddr), Failure> {
-    let refuse = |error: std::io::Error| cannot_listen(address, key, &error);
-    let listener = TcpListener::bind(address).await.map_err(refuse)?;
-    let addr = listener.local_addr().map_err(refuse)?;
-    Ok((listener, addr))
-}
-
-fn cannot_listen(address: &str, key: &str, error: &std::io::Error) -> Failure {
-    Failure::Failed(format!(
-        "cannot listen on `{address}`: {error}; name another address with `{key}`"
-    ))
 }
 
 fn log(config: &Config) -> Result<Log, Failure> {

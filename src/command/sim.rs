@@ -7,9 +7,9 @@ use std::sync::Arc;
 use clap::Args;
 use thinkthrough_conformance::{Fault, Left, LogEntry, SimOptions, SimTls, list, serve};
 use thinkthrough_core::json::Writer;
-use tokio::net::TcpListener;
 
 use crate::failure::{Failure, say};
+use crate::listen::bind;
 
 /// Run strict simulated providers, to test clients without keys or costs
 ///
@@ -25,7 +25,7 @@ use crate::failure::{Failure, say};
 
 A single request can ask for a fault with the header `x-sim-fault`.")]
 pub(crate) struct Sim {
-    /// Where to listen; port 0 takes any free one
+    /// Where to listen; a port alone is on this machine only, and 0 is any free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:4115")]
     listen: String,
     /// What goes wrong: `cut=BYTES`, `goaway=BYTES`, `stall=MS`, `stall-at=EVENTS`, `status=CODE`, `retry-after=S`, `error-at=EVENTS`, joined by commas
@@ -59,12 +59,7 @@ impl Sim {
     }
 
     async fn serve(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let listener = TcpListener::bind(&self.listen).await.map_err(|error| {
-            Failure::Failed(format!(
-                "cannot listen on `{}`: {error}; name another address with `--listen`",
-                self.listen
-            ))
-        })?;
+        let (listener, _) = bind(&self.listen, "--listen").await?;
         let tls = self.tls_cert.as_ref().zip(self.tls_key.as_ref());
         let tls = tls.map(|(cert, key)| SimTls::read(cert, key)).transpose();
         let tls = tls.map_err(Failure::Failed)?;

@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use clap::Args;
-use thinkthrough_core::tags::{SplitOptions, Start, TagSpec, split};
+use thinkthrough_core::tags::{Reasoning, Split as Halves, SplitOptions, Start, TagSpec, split};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::input::Input;
 use crate::known;
 use crate::printed::printed;
@@ -45,6 +45,17 @@ pub(crate) struct Split {
     input: Input,
 }
 
+/// The families that are looked for if the usual tags are not there: those whose tags are seen in any text. Families whose
+/// thought begins without a tag are not among them.
+const NAMED: [&str; 5] = ["think", "thinking", "thought", "harmony", "gemma4"];
+
+fn has_thought(halves: &Halves) -> bool {
+    match &halves.reasoning {
+        Reasoning::One(thought) => thought.is_some(),
+        Reasoning::Staged(thoughts) => !thoughts.is_empty(),
+    }
+}
+
 impl Split {
     /// Runs the command.
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
@@ -56,9 +67,33 @@ impl Split {
             ..SplitOptions::new(self.tags()?)
         };
         let text = self.input.all()?;
-        let halves = split(&String::from_utf8_lossy(&text), &options);
+        let text = String::from_utf8_lossy(&text);
+        let halves = split(&text, &options);
+        if self.is_usual() && !has_thought(&halves) {
+            self.tell_other_tags(&text, &options);
+        }
         writeln!(out, "{}", printed(&halves.to_json()))?;
         Ok(())
+    }
+
+    /// Whether no option says which tags are meant, or that there are none.
+    fn is_usual(&self) -> bool {
+        self.tags.is_none() && self.open.is_none() && !self.thinking_off && !self.starts_open
+    }
+
+    /// Names the first family whose tags the text has.
+    fn tell_other_tags(&self, text: &str, options: &SplitOptions) {
+        let has = |name: &&str| {
+            let tags = TagSpec::named(name);
+            tags.is_some_and(|tags| {
+                has_thought(&split(text, &SplitOptions { tags, ..options.clone() }))
+            })
+        };
+        if let Some(family) = NAMED.iter().find(|name| has(name)) {
+            say(format_args!(
+                "note: the text has no `<REASONING>` block, but tags of the family `{family}`; `--tags {family}` splits by them"
+            ));
+        }
     }
 
     fn tags(&self) -> Result<TagSpec, Failure> {

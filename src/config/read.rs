@@ -10,6 +10,7 @@ use super::{
     traces, trust,
 };
 use crate::connections::Connections;
+use std::collections::BTreeSet;
 use std::path::Path;
 use thinkthrough_client::{ClientConfig, ProxyRules};
 use thinkthrough_core::runaway::Runaway;
@@ -36,11 +37,13 @@ pub(crate) fn read(named: Option<&Path>, lookup: Lookup<'_>) -> Result<Config, S
     Ok(Config { path: Some(path), warnings, ..config })
 }
 
-/// What the file names and the environment does not have.
+/// What the file names and the environment does not have; one warning for each variable.
 pub(super) fn warnings_of(table: &Table, lookup: Lookup<'_>) -> Vec<String> {
     let mut found = references::unset(table, lookup);
     found.extend(references::keyless(table, lookup));
-    found
+    let mut known = BTreeSet::new();
+    found.retain(|(variable, _)| known.insert(variable.clone()));
+    found.into_iter().map(|(_, warning)| warning).collect()
 }
 
 /// The parser shows the place in several lines; a message has one.

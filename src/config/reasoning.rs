@@ -1,6 +1,7 @@
 //! `[reasoning]`, and the names that other systems have for the same settings.
 
-use super::table::{Section, nearest};
+use super::table::Section;
+use crate::nearest::nearest;
 use thinkthrough_core::settings::{Key, Partial};
 use toml::Value;
 

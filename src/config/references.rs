@@ -4,7 +4,7 @@
 //! something else in the file is wrong.
 
 use super::places::Lookup;
-use super::table::nearest;
+use crate::nearest::nearest;
 use crate::reach::{Reach, SIMULATED, rules};
 use std::collections::BTreeSet;
 use thinkthrough_core::provider::{self, ModelRule, Provider};
@@ -71,8 +71,11 @@ pub(super) fn dangling(root: &Table) -> Vec<String> {
     found
 }
 
+/// A variable and the warning about it.
+type Unset = (String, String);
+
 /// Every variable that the file names and that holds nothing.
-pub(super) fn unset(root: &Table, lookup: Lookup<'_>) -> Vec<String> {
+pub(super) fn unset(root: &Table, lookup: Lookup<'_>) -> Vec<Unset> {
     let mut found = Vec::new();
     for (key, value) in root.iter().filter(|(key, _)| *key != "keys") {
         walk(key, value, lookup, &mut found);
@@ -80,13 +83,14 @@ pub(super) fn unset(root: &Table, lookup: Lookup<'_>) -> Vec<String> {
     found
 }
 
-fn walk(at: &str, value: &Value, lookup: Lookup<'_>, found: &mut Vec<String>) {
+fn walk(at: &str, value: &Value, lookup: Lookup<'_>, found: &mut Vec<Unset>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| walk(at, item, lookup, found)),
         Value::Table(table) => {
             if let (1, Some(name)) = (table.len(), table.get("env").and_then(Value::as_str)) {
                 if lookup(name).is_none_or(|value| value.trim().is_empty()) {
-                    found.push(format!("`{at}` needs `{name}`, which is not set"));
+                    let warning = format!("`{at}` needs `{name}`, which is not set");
+                    found.push((name.to_owned(), warning));
                 }
                 return;
             }
@@ -211,7 +215,7 @@ impl Names<'_> {
     }
 
     /// What is said about a model whose provider is known by its rule only, and has no key.
-    fn keyless(&self, at: &str, name: &str, lookup: Lookup<'_>) -> Option<String> {
+    fn keyless(&self, at: &str, name: &str, lookup: Lookup<'_>) -> Option<Unset> {
         if self.reach.any().is_some() || name.contains('/') || name.starts_with("role:") {
             return None;
         }
@@ -227,12 +231,13 @@ impl Names<'_> {
             return None;
         }
         let keys = keys.into_iter().collect::<Vec<_>>().join("` or `");
-        Some(format!("`{at}` is `{name}`, which needs `{keys}`, and that is not set"))
+        let warning = format!("`{at}` is `{name}`, which needs `{keys}`, and that is not set");
+        Some((keys, warning))
     }
 }
 
 /// Models that are named, and whose provider has neither an entry nor a key.
-pub(super) fn keyless(root: &Table, lookup: Lookup<'_>) -> Vec<String> {
+pub(super) fn keyless(root: &Table, lookup: Lookup<'_>) -> Vec<Unset> {
     let names = Names::of(root);
     let mut named: Vec<(String, &str)> = Vec::new();
     let model = root.get("default_model").and_then(Value::as_str);

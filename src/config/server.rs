@@ -6,6 +6,7 @@ use super::places::from_file;
 use super::read::runaway;
 use super::size::size;
 use super::table::Section;
+use crate::listen::with_host;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thinkthrough_core::budget::Limit;
@@ -92,6 +93,7 @@ pub(super) fn server(section: Option<Section<'_>>, folder: &Path) -> Result<Serv
         let Some(text) = section.string(key)?.filter(|text| !text.is_empty()) else {
             return Ok(None);
         };
+        let text = with_host(&text).into_owned();
         match text.rsplit_once(':').map(|(_, port)| port.parse::<u16>()) {
             Some(Ok(_)) => Ok(Some(text)),
             _ => Err(format!(

@@ -1,6 +1,7 @@
 //! Tables of the configuration, read key by key, so that every unknown key is an error that names the nearest one.
 
 use super::places::from_file;
+use crate::nearest::nearest;
 use std::path::Path;
 use toml::{Table, Value};
 
@@ -140,46 +141,4 @@ impl<'a> Section<'a> {
 fn shell(line: &str) -> Vec<String> {
     let shell = if cfg!(windows) { ["cmd", "/C"] } else { ["/bin/sh", "-c"] };
     shell.into_iter().chain([line]).map(str::to_owned).collect()
-}
-
-/// The known word that is at most a third of its letters away.
-pub(crate) fn nearest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
-    known
-        .iter()
-        .map(|candidate| (distance(word, candidate), *candidate))
-        .filter(|(distance, candidate)| *distance <= candidate.len().div_ceil(3))
-        .min()
-        .map(|(_, candidate)| candidate)
-}
-
-/// The edit distance of two words, case of no account.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.to_lowercase(), b.to_lowercase());
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, left) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut before = i + 1;
-        let mut next = vec![before];
-        for (right, above) in b.chars().zip(row.iter().skip(1)) {
-            before = (diagonal + usize::from(left != right)).min(above + 1).min(before + 1);
-            diagonal = *above;
-            next.push(before);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::nearest;
-
-    #[test]
-    fn finds_the_nearest_word() {
-        let known = ["base_url", "api_key", "wire"];
-        assert_eq!(nearest("baseurl", &known), Some("base_url"));
-        assert_eq!(nearest("api-key", &known), Some("api_key"));
-        assert_eq!(nearest("wier", &known), Some("wire"));
-        assert_eq!(nearest("something", &known), None);
-    }
 }

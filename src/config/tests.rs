@@ -467,7 +467,7 @@ fn a_budget_in_dollars_is_read_to_the_last_digit() {
 #[test]
 fn what_server_cannot_mean_is_refused() {
     for (text, said) in [
-        ("[server]\nlisten = \"4114\"", "like `127.0.0.1:4114`"),
+        ("[server]\nlisten = \"somewhere\"", "like `127.0.0.1:4114`"),
         ("[server]\nlog = \"loud\"", "allowed: text, json, off"),
         ("[server]\ntls = { cert = \"a\" }", "`server.tls` needs `key`"),
         ("[server]\nhosts = \"a\"", "a list of strings"),

@@ -102,7 +102,7 @@ fn a_pipe_that_does_not_end_is_waited_for_and_spoken_of() {
     let mut stdin = child.stdin.take().unwrap();
     let mut said = String::new();
     BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
-    let waited = "still reading standard input, which has not ended; `</dev/null` leaves it out\n";
+    let waited = "still reading standard input, which has not ended; `-n` leaves it out\n";
     assert_eq!(said, waited);
     assert!(began.elapsed() >= Duration::from_secs(2) && began.elapsed() < PATIENCE);
     assert!(desk.upstream.bodies().is_empty(), "nothing is left out because it comes late");

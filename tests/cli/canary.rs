@@ -183,6 +183,7 @@ fn diagnosed(place: &Place, file: &str, places: &mut Vec<(String, Vec<u8>)>, sec
         vec!["settings", "--config", file],
         vec!["settings", "--json", "--config", file],
         vec!["models", "--config", file],
+        vec!["models", "--rules", "--config", file],
         vec!["models", "--json", "--config", file],
         vec!["explain", "--config", file, "-m", "m", request.as_str()],
         vec!["explain", "--json", "--config", file, "-m", "m", request.as_str()],

@@ -89,7 +89,7 @@ fn usage_errors_end_with_two_and_name_what_is_known() {
         (&["split", "--open", "["], "--close"),
         (&["split", "--open", "", "--close", ""], "--open"),
         (&["sim", "--fault", "sometimes"], "cut=N"),
-        (&["juggle"], "juggle"),
+        (&["modles"], "models"),
     ] {
         let ran = think(args, b"{}");
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{args:?}");
@@ -248,7 +248,7 @@ fn a_reader_that_goes_away_is_no_failure() {
 
 #[test]
 fn models_lists_the_rules_of_every_provider() {
-    let rows = think(&["models", "--json"], b"").json();
+    let rows = think(&["models", "--rules", "--json"], b"").json();
     let rows = rows.as_array().unwrap();
     for row in rows {
         for key in ["name", "provider", "model", "wire", "contract", "source", "rule"] {
@@ -263,7 +263,7 @@ fn models_lists_the_rules_of_every_provider() {
     let source = |name: &str| &rows.iter().find(|row| row["name"] == name).unwrap()["source"];
     assert_eq!(source("openai/gpt-6*"), "built-in");
     assert_eq!(source("openai/*"), "assumed");
-    let table = think(&["models"], b"").out;
+    let table = think(&["models", "--rules"], b"").out;
     assert_eq!(table.lines().count(), rows.len());
     let line = |name: &str| table.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
     assert!(line("openai/* ").ends_with("(assumed)"), "{}", line("openai/* "));

@@ -22,6 +22,7 @@ mod ask;
 mod ask_endings;
 mod ask_history;
 mod ask_input;
+mod ask_options;
 mod browser;
 mod budget;
 mod canary;
@@ -37,6 +38,7 @@ mod explain;
 mod explain_sent;
 #[cfg(unix)]
 mod frozen;
+mod guessed;
 mod health;
 mod hostile;
 mod judge;
@@ -46,6 +48,7 @@ mod mask;
 mod masking;
 mod masking_output;
 mod mcp;
+mod models;
 mod own_models;
 #[cfg(unix)]
 mod own_traces;
@@ -108,6 +111,8 @@ mod serve_runaway;
 mod serve_security;
 mod serve_shared;
 mod serve_slices;
+#[cfg(unix)]
+mod serve_spill;
 mod serve_tenants;
 mod serve_threats;
 #[cfg(unix)]

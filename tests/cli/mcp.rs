@@ -139,6 +139,20 @@ fn a_server_that_is_a_program_is_started_used_and_ended_in_order() {
 }
 
 #[test]
+fn tools_that_would_have_to_ask_are_named_once_with_the_setting_that_offers_them() {
+    let farewell = std::env::temp_dir().join(format!("think-mcp-unasked-{}", std::process::id()));
+    let config = stdio(farewell.to_str().unwrap());
+    let script = Scripted::new("unasked", vec![json!("done")], &config);
+    let ran = script.ask();
+    assert_eq!((ran.code, ran.out.trim()), (Some(0), "done"), "{}", ran.err);
+    assert!(script.offered(0).iter().all(|name| !name.starts_with("mcp__")));
+    let note = "were not offered: mcp__small__weather, mcp__small__picture, mcp__small__fail, \
+                mcp__small__unlock; `[tools.mcp__small] permission = \"allow\"` in the configuration";
+    assert_eq!(ran.err.matches(note).count(), 1, "{}", ran.err);
+    drop(fs::remove_file(farewell));
+}
+
+#[test]
 fn a_server_over_http_is_used_likewise() {
     let runtime = runtime();
     let url = over_http(&runtime, small());

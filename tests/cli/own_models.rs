@@ -77,7 +77,8 @@ fn picky(word: &'static str) -> (String, Arc<Mutex<Vec<Value>>>) {
             reader.read_exact(&mut body).unwrap();
             let body = String::from_utf8(body).unwrap();
             let (status, kind, answer) = if body.contains(word) {
-                ("422 No", "application/json", "{\"error\":{\"message\":\"bad\"}}".to_owned())
+                let refusal = json!({"error": {"message": format!("bad: {word}")}});
+                ("422 No", "application/json", refusal.to_string())
             } else {
                 ("200 OK", "text/event-stream", chat("", "list", None))
             };
@@ -118,12 +119,12 @@ fn a_server_that_refuses_the_question_for_usage_is_asked_without_and_that_is_lea
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
     assert_eq!(asks_for_usage(&kept.lock().unwrap()), [true, false, false, false]);
-    // What is refused for another reason says so.
+    // What is refused for another reason says so, at once.
     let (url, kept) = picky("model");
     let config = format!("[providers.own]\nwire = \"chat-completions\"\nbase_url = \"{url}\"\n");
     let file = place.write("config.toml", &config);
     let ran = place.ask(&["--config", &file, "-m", "own/m", "--tools", "off", "hi"]);
-    assert_eq!((ran.code, kept.lock().unwrap().len()), (Some(1), 2), "{}", ran.err);
+    assert_eq!((ran.code, kept.lock().unwrap().len()), (Some(1), 1), "{}", ran.err);
     assert!(ran.err.contains("bad"), "{}", ran.err);
 }
 

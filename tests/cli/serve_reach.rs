@@ -228,7 +228,7 @@ fn a0_the_own_clients_ask_nobody_else_either() {
     }
     // Without a model's name a key in the environment is no reason to ask a stranger.
     let asked = run(&["ask", "Hello"]);
-    assert!(asked.code == Some(0) && asked.err.contains("model: sim/"), "{asked:?}");
+    assert!(asked.code == Some(1) && asked.err.contains("`house` lists no model"), "{asked:?}");
     assert_eq!(trap.caught(), [""; 0]);
 }
 

@@ -287,7 +287,7 @@ fn models_of_the_configuration_are_listed_before_those_that_are_built_in() {
         "moonshotai",
         "[models.kimi]\nprovider = \"own\"\nmodel = \"kimi-k2-thinking\"\n[models.mine]\nprovider = \"own\"\nmodel = \"m\"\ncontract = { return = \"all\" }\n[models.\"*\"]\nprovider = \"own\"\n",
     );
-    let rows = bench.place.think(&["models", "--json", "--config", &config]).json();
+    let rows = bench.place.think(&["models", "--rules", "--json", "--config", &config]).json();
     let rows = rows.as_array().unwrap();
     let of = |row: &Value| {
         ["name", "provider", "model", "wire", "contract"]

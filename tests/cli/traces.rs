@@ -5,7 +5,6 @@ use crate::pty::paced::Paced;
 use crate::serve_config::serve;
 use crate::server::{PATIENCE, Server};
 use serde_json::{Value, json};
-use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 /// A gateway before an upstream that says what it is told.
@@ -341,10 +340,11 @@ fn adr_retention_old_traces_go_when_the_configuration_says_so() {
     }
 }
 
-/// A file with nothing but the traces of another program; nobody masked them.
-fn of_another_program(name: &str) -> (Place, String) {
-    let place = Place::new(name);
-    let file = rusqlite::Connection::open(place.file("kept.db")).unwrap();
+/// A file of another program is no store, and its traces are covered before they are kept.
+#[test]
+fn traces_of_another_program_are_imported_and_covered() {
+    let place = Place::new("traces-other");
+    let other = rusqlite::Connection::open(place.file("other.db")).unwrap();
     let table = "CREATE TABLE reasoning_traces (id INTEGER PRIMARY KEY AUTOINCREMENT, \
         session_key TEXT, run_id TEXT, model TEXT, provider TEXT, reasoning_text TEXT, \
         reasoning_tokens INTEGER, total_tokens INTEGER, duration_ms INTEGER, metadata TEXT, \
@@ -354,69 +354,27 @@ fn of_another_program(name: &str) -> (Place, String) {
          unixepoch() * 1000)",
         AWS.concat()
     );
-    file.execute_batch(&format!("{table}; {row}")).unwrap();
-    let config = place.write("config.toml", "[store]\nurl = \"sqlite:kept.db\"\n");
-    (place, config)
-}
-
-/// The old trace is found, and covered.
-fn finds_old(place: &Place, config: &str) {
-    let found = place.think(&["traces", "search", "old", "words", "--json", "--config", config]);
-    assert_eq!(found.code, Some(0), "{}", found.err);
-    assert!(found.out.contains("old words [masked:"), "{}", found.out);
-    assert!(!found.out.contains(AWS[1]), "{}", found.out);
-    let shown = place.think(&["traces", "show", "41", "--config", config]);
-    assert_eq!(shown.code, Some(0), "{}", shown.err);
-    assert!(!shown.out.contains(AWS[1]), "{}", shown.out);
-}
-
-#[test]
-fn traces_of_another_program_are_covered_before_they_are_read() {
-    let (place, config) = of_another_program("traces-other");
-    finds_old(&place, &config);
-    // A gateway does so without being asked.
-    let (place, config) = of_another_program("traces-other-served");
-    let gateway = serve(&place, "[store]\nurl = \"sqlite:kept.db\"\n");
-    let file = rusqlite::Connection::open(place.file("kept.db")).unwrap();
-    let masked = "SELECT count(*) FROM reasoning_traces";
-    let began = Instant::now();
-    while file.query_row(masked, [], |row| row.get::<_, i64>(0)).unwrap() < 1 {
-        assert!(began.elapsed() < PATIENCE, "{}", gateway.said());
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    finds_old(&place, &config);
-}
-
-/// No gateway runs, and none has to: the command leaves nothing in the clear, and nothing that others can read.
-#[test]
-fn a_table_of_another_program_leaves_nothing_in_the_clear_behind_the_first_command() {
-    let place = Place::new("taken-over-alone");
-    let config = place.write("config.toml", "[store]\nurl = \"sqlite:kept.db\"\n");
-    let secret = AWS.concat();
-    let other = rusqlite::Connection::open(place.file("kept.db")).unwrap();
-    let table = "CREATE TABLE reasoning_traces (id INTEGER PRIMARY KEY, session_key TEXT, run_id TEXT, \
-        model TEXT, provider TEXT, reasoning_text TEXT, reasoning_tokens INTEGER, total_tokens INTEGER, \
-        duration_ms INTEGER, metadata TEXT, created_at INTEGER)";
-    other.execute_batch(table).unwrap();
-    for id in 1..=200 {
-        let sql =
-            "INSERT INTO reasoning_traces VALUES (?, 's', 'r', 'm', 'p', ?, 1, 2, 3, '{}', ?)";
-        other.execute(sql, rusqlite::params![id, format!("{id} has {secret}"), id]).unwrap();
-    }
+    other.execute_batch(&format!("{table}; {row}")).unwrap();
     other.close().unwrap();
-    let all = || {
-        let files = std::fs::read_dir(place.home()).unwrap().map(|it| it.unwrap().path());
-        files.filter(|it| it.file_name().unwrap().to_str().unwrap().starts_with("kept.db"))
+    let config = |file: &str| {
+        place.write(&format!("{file}.toml"), &format!("[store]\nurl = \"sqlite:{file}\"\n"))
     };
-    std::fs::set_permissions(place.file("kept.db"), PermissionsExt::from_mode(0o644)).unwrap();
-    let ran = place.think(&["traces", "list", "--limit", "500", "--json", "--config", &config]);
-    assert_eq!(ran.json().as_array().unwrap().len(), 200, "{}", ran.err);
-    assert!(!ran.out.contains(&secret));
-    for file in all() {
-        let bytes = std::fs::read(&file).unwrap();
-        let is_there = bytes.windows(secret.len()).any(|it| it == secret.as_bytes());
-        assert!(!is_there, "it stands in {}", file.display());
-        let mode = file.metadata().unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode, 0o600, "{}", file.display());
+    let (other, own) = (config("other.db"), config("own.db"));
+    let refused = place.think(&["traces", "list", "--config", &other]);
+    assert_eq!(refused.code, Some(1), "{}", refused.out);
+    assert!(refused.err.contains("`think traces import "), "{}", refused.err);
+    let file = place.file("other.db");
+    for _ in 0..2 {
+        let ran = place.think(&["traces", "import", &file, "--config", &own]);
+        assert!(ran.out.starts_with("1 traces read"), "{}{}", ran.out, ran.err);
     }
+    let found = place.think(&["traces", "search", "old", "words", "--json", "--config", &own]);
+    assert_eq!((found.code, found.out.lines().count()), (Some(0), 1), "{}", found.err);
+    assert!(
+        found.out.contains("old words [masked:") && !found.out.contains(AWS[1]),
+        "{}",
+        found.out
+    );
+    let missing = place.think(&["traces", "import", "no.db", "--config", &own]);
+    assert_eq!(missing.code, Some(1), "{}", missing.out);
 }

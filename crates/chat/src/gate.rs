@@ -76,6 +76,11 @@ pub enum Notice {
         /// The tag family.
         family: &'static str,
     },
+    /// A file of the question does not go out: the model's API has no place for it.
+    Media {
+        /// The model.
+        model: String,
+    },
 }
 
 impl Gate {
@@ -251,7 +256,10 @@ impl Notice {
     #[must_use]
     pub fn cause(&self) -> String {
         match self {
-            Notice::Budget { .. } | Notice::Runaway(_) | Notice::Tags { .. } => self.to_string(),
+            Notice::Budget { .. }
+            | Notice::Runaway(_)
+            | Notice::Tags { .. }
+            | Notice::Media { .. } => self.to_string(),
             Notice::Waits(RateRefusal { unit, limit, .. }) => {
                 format!("the limit of {limit} {} per minute is reached", unit.as_str())
             }
@@ -287,6 +295,10 @@ impl std::fmt::Display for Notice {
             Notice::Tags { model, family } => write!(
                 f,
                 "the answer looks as if `{model}` thinks between tags in its text; if so, set `tags = \"{family}\"` in its entry of `[models]`, and they become thoughts"
+            ),
+            Notice::Media { model } => write!(
+                f,
+                "a file of the question stays out, because the API of `{model}` has no place for its kind; ask another model, or convert the file"
             ),
             Notice::Waits(refusal) => {
                 let seconds = refusal.retry_after.as_secs_f64();

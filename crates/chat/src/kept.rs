@@ -64,13 +64,14 @@ impl Kept {
         self.conversations.change_meta(&self.id, |meta| meta.state.reasoning = chosen).await
     }
 
-    /// Starts a task that keeps a question, its answer by the model of this name, and how the question was asked.
+    /// Starts a task that keeps a question, its answer by the model of this name, and how the question was asked. The
+    /// instructions of a new conversation stand before its first question.
     /// Writes nothing before the answer begins, so that a question that could not be asked may be asked again. The task
     /// runs until [`Keeper::end`].
     #[must_use]
     pub fn ask(
         &self,
-        question: Content,
+        question: Vec<Content>,
         model: &str,
         target: &Target,
         settings: &Resolved,
@@ -79,7 +80,7 @@ impl Kept {
         let fold = Arc::new(Mutex::new(Fold::new()));
         let writer = Writer {
             kept: self.clone(),
-            question: Some(question),
+            question,
             model: model.to_owned(),
             reasoning: ConversationState::chosen(settings),
             price: target.price,
@@ -130,7 +131,7 @@ impl Keeper {
 struct Writer {
     kept: Kept,
     /// Until it is written.
-    question: Option<Content>,
+    question: Vec<Content>,
     /// What the user calls the model, so that the conversation goes on with it.
     model: String,
     /// The settings that were chosen for the conversation.
@@ -153,7 +154,7 @@ impl Writer {
                 biased;
                 news = queue.recv() => match news {
                     Some(News::Added(content)) => self.add(*content).await?,
-                    Some(News::Attempt) if self.question.is_some() => self.say(Vec::new()).await?,
+                    Some(News::Attempt) if !self.question.is_empty() => self.say(Vec::new()).await?,
                     Some(News::Attempt) => {}
                     None => break,
                 },
@@ -195,21 +196,21 @@ impl Writer {
         let (model, reasoning) = (Some(self.model.clone()), self.reasoning.clone());
         if is_there.load(Ordering::Acquire) {
             conversations.append(id, &said).await?;
-            if self.question.is_some() {
+            if !self.question.is_empty() {
                 let state = |meta: &mut Meta| {
                     (meta.state.model, meta.state.reasoning) = (model, reasoning);
                 };
                 conversations.change_meta(id, state).await?;
             }
         } else {
-            let question = self.question.as_ref().map(Content::visible_text);
-            let title = question.and_then(|question| title(&question));
+            let question = self.question.iter().find(|it| it.speaker == Speaker::Human);
+            let title = question.and_then(|question| title(&question.visible_text()));
             let state = ConversationState { model, reasoning, cost: Cost::default() };
             let meta = Meta { title, state, ..Meta::default() };
             conversations.begin_as(id, &meta, &said).await?;
             is_there.store(true, Ordering::Release);
         }
-        self.question = None;
+        self.question.clear();
         Ok(())
     }
 
@@ -221,7 +222,7 @@ impl Writer {
         let mut draft = match self.draft.take() {
             Some(draft) => draft,
             None => {
-                if self.question.is_some() {
+                if !self.question.is_empty() {
                     self.say(Vec::new()).await?;
                 }
                 self.kept.conversations.draft(&self.kept.id, Some(&self.origin)).await?

@@ -27,6 +27,7 @@ mod gate;
 mod guardian;
 pub mod harmless;
 mod history;
+mod instructions;
 mod kept;
 mod lessons;
 pub mod mcp;
@@ -45,6 +46,7 @@ pub use ending::Ending;
 pub use failure::{Attempt, why_again};
 pub use gate::{Admission, Gate, Notice};
 pub use history::{History, HistoryError};
+pub use instructions::with_instructions;
 pub use kept::{Beside, Keeper, Kept};
 pub use lessons::Lessons;
 pub use tools::{

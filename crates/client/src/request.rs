@@ -17,8 +17,9 @@ use crate::proxy::{basic, credentials};
 use crate::scrub::{Forms, Secrets};
 use crate::secret::{Auth, Secret};
 
-/// Makes a body without its optional part; `None` where it has none.
-pub type Plainer = fn(&[u8]) -> Option<Vec<u8>>;
+/// Makes a body without its optional part, from the body and its refusal. `None` if it has none, or the refusal is about
+/// something else.
+pub type Plainer = fn(&[u8], &[u8]) -> Option<Vec<u8>>;
 
 /// Decides by the body of a 5xx whether a retry is useless.
 pub type Lasting = fn(&[u8]) -> bool;

@@ -66,24 +66,24 @@ impl Transport {
     /// Those of [`Client::send`].
     pub async fn send(&self, request: &Request) -> Result<Response, ClientError> {
         let Some(plainer) = request.plainer else { return self.send_whole(request).await };
-        let without = || {
-            let body = Bytes::from(plainer(&request.body)?);
+        let without = |refusal: &[u8]| {
+            let body = Bytes::from(plainer(&request.body, refusal)?);
             Some(Request { body, plainer: None, ..request.clone() })
         };
         let server = request.url.to_string();
-        if plainer::is_needed(&server)
-            && let Some(request) = without()
-        {
+        if let Some(request) = plainer::refusal(&server).and_then(|said| without(&said)) {
             return self.send_whole(&request).await;
         }
-        let answer = self.send_whole(request).await?;
-        let is_refused =
-            [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY].contains(&answer.status);
-        let Some(request) = is_refused.then(without).flatten() else { return Ok(answer) };
+        let mut answer = self.send_whole(request).await?;
+        if ![StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY].contains(&answer.status) {
+            return Ok(answer);
+        }
+        let said = failure(&mut answer).await;
+        let Some(request) = without(&said) else { return Ok(answer) };
         drop(answer);
         let answer = self.send_whole(&request).await?;
         if answer.status.is_success() {
-            plainer::remember(server);
+            plainer::remember(server, said);
         }
         Ok(answer)
     }
@@ -182,16 +182,20 @@ impl fmt::Debug for Transport {
 /// The maximum number of bytes read from the body of a failure.
 const FAILURE: usize = 1024 * 1024;
 
-/// Whether no retry can help against a 5xx. Reads its body and puts it back into the answer.
+/// Whether no retry can help against a 5xx.
 async fn is_lasting(request: &Request, answer: &mut Response) -> bool {
-    let Some(lasting) = request.lasting.filter(|_| answer.status.is_server_error()) else {
-        return false;
-    };
+    match request.lasting.filter(|_| answer.status.is_server_error()) {
+        Some(lasting) => lasting(&failure(answer).await),
+        None => false,
+    }
+}
+
+/// Reads the body of a failure and puts it back into the answer.
+async fn failure(answer: &mut Response) -> Bytes {
     let body = std::mem::replace(&mut answer.body, BodyStream::whole(Bytes::new()));
     let body = Box::pin(body.collect_error(FAILURE)).await;
-    let is_lasting = lasting(&body);
-    answer.body = BodyStream::whole(body);
-    is_lasting
+    answer.body = BodyStream::whole(body.clone());
+    body
 }
 
 /// A further try that is about to be made.

@@ -254,6 +254,8 @@ pub enum Why {
     CutPayload,
     /// The model refuses thoughts of earlier turns.
     Earlier,
+    /// The model refuses thoughts in requests.
+    Forbidden,
     /// It was thought where the target cannot read it.
     Foreign,
     /// A thought between it and those that are sent is missing.
@@ -264,7 +266,7 @@ pub enum Why {
     NoRecord,
     /// The restored thoughts behind it take all that the limit lets go back.
     OverLimit,
-    /// The model refuses thoughts in requests.
+    /// The provider refused a request with it.
     Refused,
     /// It is a part of an answer whose thought stands elsewhere in the request, and more than results stands between.
     Separate,
@@ -298,6 +300,7 @@ impl Why {
             Why::CutAnswer => "its answer was cut off, and the thought is bound to it",
             Why::CutPayload => "its answer was cut off, and the payload belongs to all of it",
             Why::Earlier => "the model refuses reasoning of earlier turns",
+            Why::Forbidden => "the model refuses reasoning in requests",
             Why::Foreign => "it was thought elsewhere and the model cannot read it",
             Why::Gap => "a thought between it and those that are sent is missing",
             Why::LeftOut => {
@@ -305,7 +308,7 @@ impl Why {
             }
             Why::NoRecord => "no record of this answer was found",
             Why::OverLimit => "it is beyond `max_restore_tokens`",
-            Why::Refused => "the model refuses reasoning in requests",
+            Why::Refused => "the provider refused a request with it",
             Why::Separate => {
                 "it is part of an answer whose thought stands elsewhere in the request"
             }

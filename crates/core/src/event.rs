@@ -187,6 +187,19 @@ pub struct Fold {
     beside: Option<(&'static str, Gathered)>,
     /// The fold counts the blocks and holds no contents.
     is_thin: bool,
+    /// The places of thoughts that were taken out.
+    vacancies: Vec<Vacancy>,
+    /// How many thoughts were taken out so far.
+    taken: usize,
+}
+
+/// The place of a thought that was taken out of a fold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vacancy {
+    choice: usize,
+    block: usize,
+    /// Tells it from an earlier vacancy of the same block.
+    number: usize,
 }
 
 /// More choices than this are a hostile upstream's; they share the last slot.
@@ -208,9 +221,47 @@ impl Fold {
     /// Drops the contents of all blocks, of later ones too. Facts about the whole answer stay.
     pub fn forget_contents(&mut self) {
         self.is_thin = true;
+        self.vacancies.clear();
         self.answer.blocks.iter_mut().for_each(|block| *block = Block::text(""));
         self.answer.blocks.shrink_to_fit();
         self.choices.iter_mut().for_each(Fold::forget_contents);
+    }
+
+    /// Takes out a thought that has ended, if there is one for which `is_large` is true. Its place stays empty until the
+    /// thought is put back.
+    pub fn take_thought(
+        &mut self,
+        is_large: &dyn Fn(&Thinking) -> bool,
+    ) -> Option<(Vacancy, Thinking)> {
+        for (block, slot) in self.answer.blocks.iter_mut().enumerate() {
+            let Block::Thinking(thinking) = slot else { continue };
+            if self.open.contains(&block) || !is_large(thinking) {
+                continue;
+            }
+            self.taken += 1;
+            let vacancy = Vacancy { choice: 0, block, number: self.taken };
+            self.vacancies.push(vacancy);
+            return Some((vacancy, std::mem::take(thinking)));
+        }
+        (1..).zip(&mut self.choices).find_map(|(choice, fold)| {
+            let (vacancy, thinking) = fold.take_thought(is_large)?;
+            Some((Vacancy { choice, ..vacancy }, thinking))
+        })
+    }
+
+    /// Puts a thought back into its place. Has no effect if another block stands there by now.
+    pub fn put_back(&mut self, vacancy: Vacancy, thinking: Thinking) {
+        if let Some(choice) = vacancy.choice.checked_sub(1) {
+            if let Some(fold) = self.choices.get_mut(choice) {
+                fold.put_back(Vacancy { choice: 0, ..vacancy }, thinking);
+            }
+            return;
+        }
+        let Some(at) = self.vacancies.iter().position(|it| *it == vacancy) else { return };
+        self.vacancies.swap_remove(at);
+        if let Some(slot) = self.answer.blocks.get_mut(vacancy.block) {
+            *slot = Block::Thinking(thinking);
+        }
     }
 
     /// Skips the contents of an event. Returns `false` for an event that a thin fold holds as well.
@@ -261,6 +312,7 @@ impl Fold {
     }
 
     fn put(&mut self, at: usize, block: Block) {
+        self.vacancies.retain(|vacancy| vacancy.block != at);
         // Decoders number blocks without holes; if one ever did not, the block is still kept.
         match self.answer.blocks.get_mut(at) {
             Some(slot) => *slot = block,
@@ -380,5 +432,63 @@ impl Sink for Fold {
             Event::Problem(problem) => self.answer.problems.push(problem.clone()),
             Event::Choice { index, event } => self.choice(index, event),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn think(fold: &mut Fold, block: usize, text: &str) {
+        fold.event(Event::ThinkingStart { block, source_field: "thinking" });
+        fold.event(Event::ThinkingDelta { block, delta: text });
+    }
+
+    fn end(fold: &mut Fold, block: usize, signature: &str) {
+        let thinking = Thinking { signature: Some(signature.into()), ..Thinking::default() };
+        fold.event(Event::ThinkingEnd { block, thinking: &thinking, thought: None });
+    }
+
+    /// Two thoughts that ended, one of them in a further choice, and one that goes on.
+    fn fold() -> Fold {
+        let mut fold = Fold::new();
+        think(&mut fold, 0, "first");
+        end(&mut fold, 0, "s0");
+        think(&mut fold, 1, "open");
+        for event in [
+            Event::ThinkingStart { block: 0, source_field: "thinking" },
+            Event::ThinkingDelta { block: 0, delta: "other choice" },
+            Event::ThinkingEnd { block: 0, thinking: &Thinking::default(), thought: None },
+        ] {
+            fold.event(Event::Choice { index: 1, event: &event });
+        }
+        fold
+    }
+
+    #[test]
+    fn thoughts_that_were_taken_out_stand_where_they_stood() {
+        let mut whole = fold();
+        end(&mut whole, 1, "s1");
+        let mut parted = fold();
+        let is_large = |thinking: &Thinking| !thinking.thought.is_empty();
+        let taken: Vec<_> = std::iter::from_fn(|| parted.take_thought(&is_large)).collect();
+        let texts: Vec<_> = taken.iter().map(|(_, it)| it.thought.as_str()).collect();
+        assert_eq!(texts, ["first", "other choice"], "the open one stays");
+        end(&mut parted, 1, "s1");
+        taken.into_iter().rev().for_each(|(vacancy, it)| parted.put_back(vacancy, it));
+        assert_eq!(parted.finish(), whole.finish());
+    }
+
+    #[test]
+    fn a_block_that_began_anew_is_not_replaced() {
+        let mut fold = fold();
+        let (vacancy, first) = fold.take_thought(&|_| true).unwrap();
+        think(&mut fold, 0, "anew");
+        end(&mut fold, 0, "s2");
+        let (_, anew) = fold.take_thought(&|_| true).unwrap();
+        assert_eq!(anew.thought, "anew");
+        fold.put_back(vacancy, first);
+        let block = fold.so_far().blocks.first();
+        assert_eq!(block, Some(&Block::Thinking(Thinking::default())));
     }
 }

@@ -175,19 +175,15 @@ fn edited(body: &str, patch: Val<'_>) -> Option<String> {
     String::from_utf8(plan.apply(body.as_bytes()).into_owned()).ok()
 }
 
-/// The body without the question for usage, for a server that does not take it; `None` where it does not ask.
+/// The body without the question for usage, for a server whose refusal names it. `None` if the body does not ask, or
+/// something else was refused.
 #[must_use]
-pub fn without_usage(body: &[u8]) -> Option<Vec<u8>> {
+pub fn without_usage(body: &[u8], refusal: &[u8]) -> Option<Vec<u8>> {
     const QUESTION: &str = "stream_options";
-    let doc = Doc::parse(body).ok()?;
-    doc.root().get(QUESTION)?;
-    let mut w = Writer::new();
-    w.object(|w| {
-        for (key, value) in doc.root().entries().filter(|(key, _)| key != QUESTION) {
-            w.key(&key).raw_str(value.raw());
-        }
-    });
-    Some(w.finish().into_bytes())
+    let refusal = String::from_utf8_lossy(refusal);
+    let is_named = [QUESTION, "include_usage"].iter().any(|name| refusal.contains(name));
+    let body = std::str::from_utf8(body).ok().filter(|_| is_named)?;
+    Some(without_member(body, QUESTION)?.into_bytes())
 }
 
 /// The body in the form that the platform takes on which the target's API stands; all that it does not have to change keeps
@@ -262,8 +258,10 @@ mod tests {
     fn without_the_question_for_usage_a_body_stays_as_it_is() {
         let asks = br#"{"model":"m","stream_options":{"include_usage":true},"n":1e400}"#;
         let without = br#"{"model":"m","n":1e400}"#;
-        assert_eq!(without_usage(asks).as_deref(), Some(&without[..]));
-        assert_eq!(without_usage(without), None);
+        let refusal = br#"{"detail":[{"loc":["body","stream_options"],"msg":"extra fields"}]}"#;
+        assert_eq!(without_usage(asks, refusal).as_deref(), Some(&without[..]));
+        assert_eq!(without_usage(without, refusal), None);
+        assert_eq!(without_usage(asks, b"n is too large"), None);
     }
 
     #[test]

@@ -66,6 +66,12 @@ impl Price {
         table::find(provider, model)
     }
 
+    /// The names of a built-in provider's models whose price is built in.
+    pub fn known(provider: &str) -> impl Iterator<Item = &'static str> {
+        let of_provider = table::lines().filter(move |(section, _)| section.provider == provider);
+        of_provider.filter_map(|(_, line)| Some(line.split_once('\t')?.0))
+    }
+
     /// What an answer cost in micro-dollars, a part of one as a whole one; `None` where the provider did not say what it
     /// counted, or reports a [tier or a speed](tier) with a price of its own.
     #[must_use]

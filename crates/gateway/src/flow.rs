@@ -99,6 +99,16 @@ struct Live {
     events: WholeEvents,
     gathered: Gathered,
     wire: &'static dyn Wire,
+    /// Waits until the whole answer is in memory.
+    ending: Option<Ending>,
+}
+
+/// How an answer ends.
+#[derive(Default)]
+struct Ending {
+    /// The last bytes for the caller, and why the answer broke off.
+    out: Bytes,
+    cut: Option<String>,
 }
 
 struct Held {
@@ -252,6 +262,8 @@ enum Came {
     Body(Option<Result<Bytes, ClientError>>),
     /// No more of it may come, in a word and for its caller.
     Stop(&'static str, String),
+    /// All of it is in memory.
+    End,
 }
 
 /// What a poll gives: bytes for the caller, and the state that follows, if it is another.
@@ -263,24 +275,20 @@ impl Live {
         let alive = knows_comments.then(|| Box::pin(tokio::time::sleep(SILENCE)));
         let events = WholeEvents::new(wire.framing());
         let gathered = Gathered::default();
-        Live { body, passage, alive, events, gathered, wire }
+        Live { body, passage, alive, events, gathered, wire, ending: None }
     }
 
     /// Gives all that is there at once: chunks that came together go on together, in one write.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
         loop {
-            let came = match self.passage.poll_room(cx).map(|()| self.passage.stopped()) {
-                Poll::Ready(None) => self.body.poll_next(cx).map(Came::Body),
-                Poll::Ready(Some((reason, why))) => Poll::Ready(Came::Stop(reason, why)),
-                Poll::Pending => Poll::Pending,
-            };
-            let (out, next) = match came {
+            let (out, next) = match self.poll_came(cx) {
                 Poll::Ready(Came::Body(Some(Ok(bytes)))) => self.take(bytes),
-                Poll::Ready(Came::Body(None)) => self.end(Bytes::new(), None),
+                Poll::Ready(Came::Body(None)) => self.over(Bytes::new(), None),
                 Poll::Ready(Came::Body(Some(Err(error)))) => {
-                    self.end(Bytes::new(), Some(&error.to_string()))
+                    self.over(Bytes::new(), Some(error.to_string()))
                 }
-                Poll::Ready(Came::Stop(reason, why)) => self.cut(reason, &why),
+                Poll::Ready(Came::Stop(reason, why)) => self.cut(reason, why),
+                Poll::Ready(Came::End) => self.end(),
                 Poll::Pending if self.gathered.is_empty() => return self.wait(cx),
                 Poll::Pending => {
                     ready!(self.gathered.poll_others(cx));
@@ -291,6 +299,16 @@ impl Live {
             if next.is_some() || self.gathered.is_full() {
                 return Poll::Ready((self.gathered.take(), next));
             }
+        }
+    }
+
+    fn poll_came(&mut self, cx: &mut Context<'_>) -> Poll<Came> {
+        if let Some(Ending { cut, .. }) = &self.ending {
+            return self.passage.poll_gather(cut.is_none(), cx).map(|()| Came::End);
+        }
+        match ready!(self.passage.poll_room(cx).map(|()| self.passage.stopped())) {
+            None => self.body.poll_next(cx).map(Came::Body),
+            Some((reason, why)) => Poll::Ready(Came::Stop(reason, why)),
         }
     }
 
@@ -310,7 +328,7 @@ impl Live {
             out = self.events.take(out);
         }
         if self.passage.is_over() {
-            return self.end(out, None);
+            return self.over(out, None);
         }
         if let Some(alive) = &mut self.alive {
             alive.as_mut().reset(Instant::now() + SILENCE);
@@ -318,18 +336,29 @@ impl Live {
         (out, None)
     }
 
+    /// The answer is over, or the upstream's body is.
+    fn over(&mut self, out: Bytes, cut: Option<String>) -> Step {
+        self.ending = Some(Ending { out, cut });
+        (Bytes::new(), None)
+    }
+
     /// No more of the answer may come: the upstream is left, and what it goes on to say is nobody's.
-    fn cut(&mut self, reason: &'static str, why: &str) -> Step {
+    fn cut(&mut self, reason: &'static str, why: String) -> Step {
         self.passage.seen().tell(&Progress::Cut { reason });
         self.passage.abandon();
         self.body = BodyStream::whole(Bytes::new());
-        self.end(Bytes::new(), Some(why))
+        self.over(Bytes::new(), Some(why))
     }
 
-    /// The answer is over, or the upstream's body is.
-    fn end(&mut self, out: Bytes, cut: Option<&str>) -> Step {
+    /// The answer is over, and all of it is in memory unless there was no room.
+    fn end(&mut self) -> Step {
+        let Ending { out, mut cut } = self.ending.take().unwrap_or_default();
+        if let (None, Some((reason, why))) = (&cut, self.passage.crowded_out()) {
+            self.passage.seen().tell(&Progress::Cut { reason });
+            cut = Some(why);
+        }
         let is_over = self.passage.is_over();
-        let Some(ended) = self.passage.end(cut) else { return (out, Some(State::Over)) };
+        let Some(ended) = self.passage.end(cut.as_deref()) else { return (out, Some(State::Over)) };
         let knows_comments = self.alive.is_some();
         let is_relayed = self.passage.is_relayed();
         let is_complete = ended.answer.is_complete();

@@ -11,7 +11,7 @@ use crate::progress::Heard;
 use crate::sending::{Outcome, Waiting};
 use crate::spending::Tab;
 use bytes::Bytes;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -31,12 +31,26 @@ const TEXT: usize = 32_000 * 4;
 
 /// The caller of an answer that is on its way went away.
 pub(crate) fn leave(body: &mut BodyStream, passage: &mut Passage) {
-    let Some((passage, stage)) = passage.leave() else { return };
+    let Some((passage, stage)) = passage.leave() else { return leave_spilled(passage) };
     passage.seen().is_left(true);
     let body = std::mem::replace(body, BodyStream::whole(Bytes::new()));
     if let Ok(runtime) = Handle::try_current() {
         runtime.spawn(hear(body, passage, stage, Instant::now()));
     }
+}
+
+/// The caller of an answer that nobody hears to its end went away: its record is made when its thoughts are in memory.
+fn leave_spilled(passage: &mut Passage) {
+    let (Some(mut passage), Ok(runtime)) = (passage.leave_spilled(), Handle::try_current()) else {
+        return;
+    };
+    let seen = passage.seen();
+    seen.is_left(true);
+    runtime.spawn(async move {
+        poll_fn(|cx| passage.poll_gather(true, cx)).await;
+        drop(passage);
+        seen.ends_unheard();
+    });
 }
 
 async fn hear(
@@ -52,6 +66,7 @@ async fn hear(
         heard = listening => heard.unwrap_or(None),
         () = ended(stage.clone()) => None,
     };
+    poll_fn(|cx| passage.poll_gather(true, cx)).await;
     let (heard, usage) = match heard {
         // What was complete until then is kept, as of an answer that the caller stopped.
         None => {
@@ -88,7 +103,7 @@ async fn listen(body: &mut BodyStream, passage: &mut Passage) -> Option<Option<C
             Some(Err(error)) => return Some(Some(error)),
             Some(Ok(bytes)) => drop(passage.push(bytes)),
         }
-        std::future::poll_fn(|cx| passage.poll_room(cx)).await;
+        poll_fn(|cx| passage.poll_room(cx)).await;
         let is_long = passage.heard() - before > TEXT && !passage.is_booked();
         if is_long || passage.stopped().is_some() {
             return None;

@@ -66,6 +66,7 @@ mod sending;
 mod server;
 mod sharing;
 mod spending;
+mod spilling;
 mod stored;
 mod story;
 mod stuck;
@@ -99,6 +100,6 @@ pub use server::{Running, serve};
 pub use tls::Tls;
 pub use traces::{SPANS, Traces};
 pub use vault::{
-    Facts, KeptResponses, Later, Ledgers, Looked, Lost, Owner, SharedPlaces, Soon, Vault,
+    Facts, KeptResponses, Later, Ledgers, Looked, Lost, Owner, SharedPlaces, Soon, Spill, Vault,
     VaultError, Vaults,
 };

@@ -1,15 +1,18 @@
 //! An answer on its way through the gateway, and what is kept of it.
 
+mod memory;
+
 use crate::audit::Transcript;
 use crate::bus::Seen;
 use crate::events::Hearing;
 use crate::house::Stage;
 use crate::keeping::Keeping;
-use crate::load::{AnswerRoom, BASE, Load, NO_ROOM, NoRoom, READ};
+use crate::load::{AnswerRoom, Load};
 use crate::progress::Progress;
 use crate::provider_resource::Tap;
 use crate::saving::{Saving, written};
 use crate::spending::{Bounds, Tab, text};
+use crate::spilling::Spilling;
 use crate::story::now;
 use crate::vault::Vault;
 use crate::waits::Breakers;
@@ -17,7 +20,7 @@ use crate::weight::weight;
 use bytes::Bytes;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, ready};
+use std::task::Context;
 use std::time::Instant;
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::event::Event;
@@ -56,6 +59,8 @@ pub(crate) struct Passage {
     kept: usize,
     /// Bytes of the current event, which is not complete.
     unfinished: usize,
+    /// Its thoughts that are out of memory.
+    spilling: Spilling,
     /// The memory for both. The record takes it over at the end of the answer.
     room: Option<AnswerRoom>,
     /// The gateway has no memory for more of it.
@@ -136,6 +141,7 @@ impl Passage {
             came: 0,
             kept: 0,
             unfinished: 0,
+            spilling: Spilling::default(),
             room,
             is_crowded_out: false,
             is_forgotten,
@@ -155,7 +161,13 @@ impl Passage {
         let (exchange, keep) = (self.exchange.take(), self.keep.clone());
         let (room, hearing) = (self.room.take(), std::mem::take(&mut self.hearing));
         let bounds = std::mem::take(&mut self.bounds);
-        Passage { exchange, keep, room, hearing, bounds, ..*self }
+        let spilling = std::mem::take(&mut self.spilling);
+        Passage { exchange, keep, room, hearing, bounds, spilling, ..*self }
+    }
+
+    /// The rest of a passage that nobody hears to its end, if its record waits for thoughts that are out of memory.
+    pub(crate) fn leave_spilled(&mut self) -> Option<Passage> {
+        (self.spilling.is_used() && self.exchange.is_some()).then(|| self.take())
     }
 
     /// It is not to be heard to its end, whatever is configured.
@@ -244,71 +256,6 @@ impl Passage {
         self.hearing.poll_quiet(cx);
     }
 
-    /// Waits until the budget and the memory for more of the answer are granted or denied.
-    pub(crate) fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        ready!(self.bounds.poll_room(self.heard, cx));
-        if self.is_crowded_out {
-            return Poll::Ready(());
-        }
-        let mut polled = self.poll_hold(self.needs(), cx);
-        // No answer waits for room, or ends, for its trace alone.
-        let is_for_trace = self.keep.vault.is_none() && !self.is_forgotten;
-        if polled != Poll::Ready(Ok(())) && is_for_trace && self.forget() {
-            polled = self.poll_hold(self.needs(), cx);
-        }
-        if let Err(NoRoom) = ready!(polled) {
-            self.is_crowded_out = !self.forget();
-        }
-        Poll::Ready(())
-    }
-
-    /// The bytes that the answer needs as far as it came.
-    fn needs(&self) -> usize {
-        // Texts grow in steps, and two readers hold the current event.
-        let kept = if self.is_forgotten { 0 } else { self.kept + self.kept / 8 };
-        match self.is_value {
-            // Its bytes, their translation, and their text.
-            true => self.came.saturating_mul(READ + 1),
-            false => BASE + kept + 2 * self.unfinished,
-        }
-    }
-
-    /// Waits until the answer may hold so many bytes.
-    pub(crate) fn poll_hold(
-        &mut self,
-        bytes: usize,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<(), NoRoom>> {
-        let Some(room) = &mut self.room else { return Poll::Ready(Ok(())) };
-        room.poll_grow(bytes, cx)
-    }
-
-    /// Gives up the text of the answer, if no model ever wants its thoughts back.
-    fn forget(&mut self) -> bool {
-        let Some(exchange) = self.exchange.as_mut().filter(|it| it.may_be_forgotten()) else {
-            return false;
-        };
-        exchange.forget();
-        self.is_forgotten = true;
-        self.room.iter_mut().for_each(|room| room.shrink_to(BASE));
-        if self.keep.vault.take().is_some() {
-            self.keep.seen.tell(&Progress::Unsaved);
-        }
-        if std::mem::take(&mut self.is_audited) {
-            self.keep.seen.loses_trace();
-        }
-        true
-    }
-
-    /// Why no more of the answer may come, in a word and for its caller.
-    pub(crate) fn stopped(&self) -> Option<(&'static str, String)> {
-        if self.is_crowded_out {
-            let why = "overloaded: the gateway has no memory left to keep this answer; ask again";
-            return Some((NO_ROOM, why.to_owned()));
-        }
-        self.bounds.reached(self.heard)
-    }
-
     /// Books what the answer took, and tells all who count.
     fn settle(&self, answer: &Answer, is_stopped: bool) {
         let is_whole = answer.is_complete() && !is_stopped;
@@ -329,7 +276,8 @@ impl Passage {
 
     /// The answer is over; `cut` says why, where the upstream broke off. `None` if it was over before.
     pub(crate) fn end(&mut self, cut: Option<&str>) -> Option<Ended> {
-        let exchange = self.exchange.take()?;
+        let mut exchange = self.exchange.take()?;
+        self.lose_spilled(&mut exchange, cut.is_some());
         let mut out = Vec::new();
         let done = self.finish(*exchange, cut, false, &mut out);
         let Done { answer, has_said, failure, end, records, named } = done;
@@ -461,7 +409,8 @@ impl Passage {
 /// A caller that goes away has seen what came so far, and what was complete of it can be put back later.
 impl Drop for Passage {
     fn drop(&mut self) {
-        let Some(exchange) = self.exchange.take() else { return };
+        let Some(mut exchange) = self.exchange.take() else { return };
+        self.lose_spilled(&mut exchange, false);
         let done = self.finish(*exchange, None, true, &mut Vec::new());
         let room = self.leave_room();
         drop(self.save(done.records, None, room));

@@ -1,7 +1,7 @@
 //! The store's vaults, as the gateway sees them.
 
 use crate::vault::{
-    Facts, KeptResponses, Later, Ledgers, Looked, Lost, Owner, SharedPlaces, Soon, Vault,
+    Facts, KeptResponses, Later, Ledgers, Looked, Lost, Owner, SharedPlaces, Soon, Spill, Vault,
     VaultError, Vaults,
 };
 use std::sync::Arc;
@@ -169,6 +169,10 @@ impl Vault for One {
                 Box::pin(async move { Ok(commit.done().await?) })
             }))
         })
+    }
+
+    fn spill(&self) -> Option<Spill> {
+        self.vault.spill()
     }
 
     fn poison(&self, records: Vec<String>) -> Later<'_, u64> {

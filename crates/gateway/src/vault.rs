@@ -15,7 +15,7 @@ use thinkthrough_core::plane::{Open, Tenant};
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
 use thinkthrough_store::{About, Backlog, Fact, LedgerKey};
 
-pub use thinkthrough_store::Owner;
+pub use thinkthrough_store::{Owner, Spill};
 
 /// How long a request waits for a store, in all; then it goes on as if nothing were known. The end of its answer is in it.
 pub(crate) const LOOKUP: Duration = Duration::from_millis(100);
@@ -191,6 +191,11 @@ pub trait Vault: Send + Sync {
         records: Vec<(Head, Kept)>,
         lost: Lost,
     ) -> Later<'_, Option<Later<'static, ()>>>;
+
+    /// A file for thoughts of an answer that is still coming. `None`: they stay in memory.
+    fn spill(&self) -> Option<Spill> {
+        None
+    }
 
     /// Marks records that a provider refused, so that no look-up finds them any more. Gives how many were marked now.
     fn poison(&self, records: Vec<String>) -> Later<'_, u64>;

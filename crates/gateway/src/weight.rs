@@ -30,7 +30,8 @@ fn length(text: Option<&String>) -> usize {
     text.map_or(0, String::len)
 }
 
-fn of_thinking(thinking: &Thinking) -> usize {
+/// The bytes of a thought, sealed payloads included.
+pub(crate) fn of_thinking(thinking: &Thinking) -> usize {
     let payloads = [&thinking.signature, &thinking.redacted_data, &thinking.encrypted_content];
     let payloads: usize = payloads.into_iter().map(|it| length(it.as_ref())).sum();
     let parts = thinking.summary.iter().chain(&thinking.content).flatten();

@@ -132,12 +132,6 @@ pub enum StoreError {
          ends; end it, and delete anything once more"
     )]
     Lingers(String),
-    /// Traces of another program are masked, and stand in the log as they were for as long as another process reads.
-    #[error(
-        "the traces of another program are masked, but another process reads the store `{0}`, so that its log holds them \
-         as they were until that process ends; end it, and run `think traces list`"
-    )]
-    Unmasked(String),
     /// The name has no key that holds.
     #[error("there is no key `{0}` that could be revoked; `think keys list` shows those there are")]
     NoKey(String),

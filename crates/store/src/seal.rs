@@ -135,6 +135,8 @@ pub(crate) enum Kind {
     Response = 11,
     /// What a refusal taught about a model; the digest of its name follows.
     Fact = 12,
+    /// A thought of an answer that is still coming; the name of its file follows.
+    Spilled = 13,
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::backend::Backend;
 use crate::clock::{Clock, now};
 use crate::error::StoreError;
 use crate::held::Held;
+use crate::journal::spill::SpillFiles;
 use crate::journal::{Holds, Journal};
 use crate::keys::TenantKeys;
 use crate::location::Location;
@@ -55,6 +56,7 @@ struct Inner {
     appeared: OnceCell<()>,
     /// Of a store in a file.
     journal: Option<Journal>,
+    spill_files: Option<SpillFiles>,
     unwritten: Unwritten,
     recent: Recent,
     clock: Clock,
@@ -118,6 +120,7 @@ impl Store {
         let slices = Slices::default();
         journal(Holds::Slices).into_iter().for_each(|journal| slices.keep_in(journal));
         let (journal, spool) = (journal(Holds::Records), Spool::new(journal(Holds::Traces)));
+        let spill_files = journal.as_ref().map(Journal::spill_files);
         let inner = Inner {
             at,
             backend,
@@ -132,6 +135,7 @@ impl Store {
             slices,
             appeared: OnceCell::new(),
             journal,
+            spill_files,
             unwritten: Unwritten::default(),
             recent: Recent::default(),
             clock: Clock::default(),
@@ -158,7 +162,6 @@ impl Store {
         let name = || tenant.as_str().to_owned();
         while self.backend().erase_traces(name(), TRACES).await? > 0 {}
         self.traces().forget_words().await?;
-        self.erase_taken_over(tenant).await?;
         self.backend().erase_ledgers(name()).await?;
         let row = self.backend().tenant(name()).await?;
         let removed = self.backend().remove_tenant(tenant.as_str().to_owned()).await;
@@ -251,6 +254,11 @@ impl Store {
 
     pub(crate) fn journal(&self) -> Option<&Journal> {
         self.inner.journal.as_ref()
+    }
+
+    /// Of a store in a file.
+    pub(crate) fn spill_files(&self) -> Option<&SpillFiles> {
+        self.inner.spill_files.as_ref()
     }
 
     pub(crate) fn unwritten(&self) -> &Unwritten {

@@ -214,6 +214,9 @@ impl Store {
         {}
         self.take_traces_over().await;
         self.take_slices_over().await;
+        if let Some(files) = self.spill_files().cloned() {
+            drop(spawn_blocking(move || files.sweep()).await);
+        }
     }
 
     /// Whether there may be more.

@@ -82,6 +82,11 @@ impl Store {
 }
 
 impl Vault {
+    /// Its store and its tenant.
+    pub(crate) fn parts(&self) -> (Store, Tenant) {
+        (self.store.clone(), self.tenant.clone())
+    }
+
     /// The tenant's secret for look-ups; a tenant that is new gets its keys. One that a credential stands for is written
     /// down only with the first record that is kept for it.
     ///

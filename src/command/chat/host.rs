@@ -1,11 +1,11 @@
 //! What the session asks of the configuration while it runs.
 
 use super::env;
-use super::offers::offers;
 use crate::choose::{Chosen, choose, choose_named};
 use crate::config::Config;
 use crate::config::edit::{Edit, edit, file};
 use crate::masking;
+use crate::offered::offered;
 use crate::simulated;
 use crate::window::window_of;
 use thinkthrough_chat::Pending;
@@ -57,7 +57,10 @@ impl Host for Settings {
     }
 
     fn models(&self) -> Pending<'_, Vec<Offer>> {
-        Box::pin(offers(&self.config))
+        Box::pin(async {
+            let offered = offered(&self.config, &env).await.into_iter();
+            offered.map(|it| Offer { name: it.name, detail: it.detail }).collect()
+        })
     }
 
     fn window<'a>(&'a self, name: &'a str) -> Pending<'a, Option<u64>> {

@@ -1,5 +1,6 @@
 //! `think sessions export` and `think sessions import`
 
+use crate::command::explain_wire;
 use crate::config::Config;
 use crate::failure::{Failure, say};
 use crate::masking::{self, tiers};
@@ -12,6 +13,7 @@ use thinkthrough_chat::export::{
 };
 use thinkthrough_chat::title;
 use thinkthrough_core::content::{Content, Speaker};
+use thinkthrough_core::json::Doc;
 use thinkthrough_store::{ConversationState, Meta};
 
 /// Write a conversation to standard output
@@ -56,6 +58,8 @@ enum Format {
 enum ReadFormat {
     Jsonl,
     Md,
+    /// A request or an array of messages, as APIs of models take them
+    Json,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -108,12 +112,19 @@ impl Import {
         let text = self.read().map_err(|error| {
             Failure::Failed(format!("`{name}` cannot be read: {error}; give a file of text"))
         })?;
-        let format = self.format.unwrap_or_else(|| seen(&self.file));
+        let format = match self.format {
+            Some(format) => format,
+            None => seen(&self.file, &text)?,
+        };
         let read = match format {
             ReadFormat::Jsonl => {
-                from_jsonl(&text).map(|contents| Exported { title: None, contents })
+                let read = from_jsonl(&text).map_err(|error| error.to_string());
+                read.map(|contents| Exported { title: None, contents })
             }
-            ReadFormat::Md => from_markdown(&text),
+            ReadFormat::Md => from_markdown(&text).map_err(|error| error.to_string()),
+            ReadFormat::Json => {
+                from_messages(&text).map(|contents| Exported { title: None, contents })
+            }
         };
         let Exported { title, contents } = read.map_err(|error| {
             Failure::Failed(format!("`{name}` is no exported conversation: {error}"))
@@ -140,12 +151,39 @@ impl Import {
     }
 }
 
-fn seen(file: &Path) -> ReadFormat {
+/// The form of a file, by its name and its beginning.
+fn seen(file: &Path, text: &str) -> Result<ReadFormat, Failure> {
     let ending = file.extension().and_then(|ending| ending.to_str());
+    let begin = text.trim_start();
+    let is_page = begin.starts_with('<');
     match ending {
-        Some("md" | "markdown") => ReadFormat::Md,
-        _ => ReadFormat::Jsonl,
+        Some("md" | "markdown") => Ok(ReadFormat::Md),
+        Some("html" | "htm") if is_page => Err(Failure::Failed(format!(
+            "`{}` is a page for reading and cannot be imported; export the conversation with `--format jsonl` or `--format md`",
+            file.display()
+        ))),
+        _ if begin.starts_with('[') || is_request(begin) => Ok(ReadFormat::Json),
+        _ => Ok(ReadFormat::Jsonl),
     }
+}
+
+/// Whether a text is one JSON object with the messages of a request.
+fn is_request(text: &str) -> bool {
+    let members = ["messages", "input", "contents"];
+    let doc = Doc::parse_str(text);
+    doc.is_ok_and(|doc| members.iter().any(|name| doc.root().some(name).is_some()))
+}
+
+/// The messages of a request body, or of an array of messages such as OpenAI's API takes.
+fn from_messages(text: &str) -> Result<Vec<Content>, String> {
+    let body = match text.trim_start().starts_with('[') {
+        true => format!("{{\"model\":\"\",\"messages\":{text}}}"),
+        false => text.to_owned(),
+    };
+    let wire = explain_wire::of(body.as_bytes()).map_err(|failure| failure.to_string())?;
+    let doc = Doc::parse_str(&body).map_err(|error| error.to_string())?;
+    let request = wire.read_request(doc.root()).map_err(|error| error.to_string())?;
+    Ok(request.contents)
 }
 
 /// The beginning of what was asked first.

@@ -1,6 +1,7 @@
 //! `think traces`: the audit copy of what models thought.
 
 mod export;
+mod import;
 mod list;
 mod pages;
 mod prune;
@@ -10,17 +11,16 @@ mod time;
 mod why;
 
 use super::asking::Asking;
-use crate::audit;
 use crate::config::Config;
-use crate::failure::{Failure, say};
+use crate::failure::Failure;
 use crate::stored;
 use clap::{Args, Subcommand, ValueEnum};
 use std::io::Write;
 use std::path::PathBuf;
-use thinkthrough_store::{StoreError, Trace, TraceFilter, Traces as Store};
+use thinkthrough_store::{Trace, TraceFilter, Traces as Store};
 use time::Time;
 
-/// List, show, search and export what models thought
+/// List, show, search, export and import what models thought
 ///
 /// Each request through the gateway leaves a trace: what the model thought and answered, what it cost, and how it ended.
 /// Secrets are masked before a trace is written. Traces are for people; what goes back to a model is kept apart, sealed.
@@ -44,6 +44,7 @@ enum What {
     Show(show::Show),
     Search(search::Search),
     Export(export::Export),
+    Import(import::Import),
     Prune(prune::Prune),
 }
 
@@ -115,6 +116,7 @@ impl Traces {
             What::Show(show) => show.run(&config, shows, out).await,
             What::Search(search) => search.run(&config, shows, out).await,
             What::Export(export) => export.run(&config, shows, out).await,
+            What::Import(import) => import.run(&config, out).await,
             What::Prune(prune) => prune.run(&config, out).await,
         }
     }
@@ -122,13 +124,7 @@ impl Traces {
 
 /// The traces, where a store is.
 async fn existing(config: &Config) -> Result<Option<Store>, Failure> {
-    let Some(store) = stored::existing(config).await? else { return Ok(None) };
-    // Those of another program are read as any other, and not before they are masked.
-    match audit::mask_taken_over(&store, &audit::masker(config, &store)).await {
-        Err(error @ StoreError::Unmasked(_)) => say(format_args!("{error}")),
-        masked => masked?,
-    }
-    Ok(Some(store.traces()))
+    Ok(stored::existing(config).await?.map(|store| store.traces()))
 }
 
 /// What stands for the thought on a line: its first words, or why there are none.

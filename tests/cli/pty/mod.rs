@@ -25,6 +25,7 @@ mod typing;
 mod utility;
 mod whole;
 mod window;
+mod words;
 
 use crate::place::Place;
 use crate::scripted::Scripted;

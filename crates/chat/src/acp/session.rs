@@ -158,8 +158,10 @@ impl Session {
         let traced = self.kit.tracer.as_ref().and_then(|tracer| tracer.question(&self.id));
         setup.traced = traced.as_ref();
         let Kit { name, target, .. } = &self.kit;
-        let keeper =
-            self.kept.as_ref().map(|kept| kept.ask(question.clone(), name, target, &settings));
+        let keeper = self
+            .kept
+            .as_ref()
+            .map(|kept| kept.ask(vec![question.clone()], name, target, &settings));
         let before = conversation.len();
         conversation.push(question);
         let mut show = self.show(&settings);

@@ -5,6 +5,7 @@ mod clock;
 mod control;
 mod ear;
 mod unread_tags;
+mod unsent;
 mod watch;
 
 pub use calls::Called;
@@ -57,6 +58,8 @@ pub struct Setup<'a> {
     pub traced: Option<&'a Traced>,
     /// How many requests one question may take.
     pub max_rounds: usize,
+    /// What each request asks for beside its messages and tools: a temperature, a form of the answer.
+    pub wish: Request,
 }
 
 impl<'a> Setup<'a> {
@@ -65,7 +68,8 @@ impl<'a> Setup<'a> {
     pub fn new(target: &'a Target, settings: &'a Resolved, transport: &'a Transport) -> Self {
         let (auth, tools, approve, gate) = (Auth::None, None, &Nobody, None);
         let (traced, max_rounds) = (None, MAX_ROUNDS);
-        Setup { target, settings, transport, auth, tools, approve, gate, traced, max_rounds }
+        let wish = Request::default();
+        Setup { target, settings, transport, auth, tools, approve, gate, traced, max_rounds, wish }
     }
 }
 
@@ -200,7 +204,8 @@ impl Run<'_> {
             offers = offers(self.setup.tools) => offers,
         };
         let contents = self.conversation.clone();
-        let request = Request { contents, tools: offers, stream: true, ..Request::default() };
+        let wish = self.setup.wish.clone();
+        let request = Request { contents, tools: offers, stream: true, ..wish };
         let Some(admission) = self.admit(&request).await else { return Ok(false) };
         let (mut clock, at) = (Clock::start(), SystemTime::now());
         let asked = self.ask(round, &request, admission.settings(self.setup), &mut clock).await;
@@ -355,6 +360,7 @@ impl Run<'_> {
         loop {
             self.explain(&turn);
             self.watch.outgoing(round, turn.outgoing());
+            self.tell_unsent(round, turn.outgoing());
             let Some(ended) = self.send(round, turn, clock).await? else { return Ok(None) };
             match ended {
                 Ended::Again(next) => {

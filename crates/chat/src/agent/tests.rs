@@ -22,6 +22,8 @@ struct Upstream {
     simulator: Simulator,
     /// Bytes of an answer that then stops in the middle; taken by the first request.
     held: Mutex<Option<&'static str>>,
+    /// Whole answers that come before the simulator's.
+    scripted: Mutex<Vec<&'static str>>,
     writers: Mutex<Vec<BodySender>>,
     bodies: Mutex<Vec<String>>,
 }
@@ -31,6 +33,7 @@ impl InProcess for Upstream {
         let (head, body) = request.into_parts();
         self.bodies.lock().unwrap().push(String::from_utf8_lossy(&body).into_owned());
         let held = self.held.lock().unwrap().take();
+        let scripted = self.scripted.lock().unwrap().pop();
         let headers = head.headers.iter();
         let headers =
             headers.map(|(k, v)| (k.to_string(), v.to_str().unwrap().to_owned())).collect();
@@ -41,6 +44,10 @@ impl InProcess for Upstream {
                 let (writer, body) = BodyStream::channel();
                 assert!(writer.send(half.as_bytes().to_vec()).await);
                 self.writers.lock().unwrap().push(writer);
+                return Ok(Response::new(StatusCode::OK, HeaderMap::new(), body));
+            }
+            if let Some(whole) = scripted {
+                let body = BodyStream::whole(Bytes::from_static(whole.as_bytes()));
                 return Ok(Response::new(StatusCode::OK, HeaderMap::new(), body));
             }
             let said = self.simulator.handle(&request);
@@ -162,6 +169,9 @@ impl Watch for Notes {
         self.note(format!("request {round}"));
     }
     fn retry(&mut self, _: &Retry<'_>) {}
+    fn notice(&mut self, notice: &Notice) {
+        self.note(format!("notice {notice}"));
+    }
     fn call_started(&mut self, _: usize, index: usize, call: &ToolCall) {
         self.note(format!("started {index} {}", call.name));
     }
@@ -193,6 +203,7 @@ impl Stage {
         let upstream = Arc::new(Upstream {
             simulator: Simulator::find(id).unwrap(),
             held: Mutex::default(),
+            scripted: Mutex::default(),
             writers: Mutex::default(),
             bodies: Mutex::default(),
         });
@@ -226,6 +237,21 @@ fn question() -> Vec<Content> {
 fn results(outcome: &Outcome) -> Vec<(String, String, bool)> {
     let responses = outcome.rounds.iter().flat_map(|round| &round.tool_responses);
     responses.map(|it| (it.name.clone().unwrap(), it.result.text(), it.is_error)).collect()
+}
+
+#[tokio::test]
+async fn an_answer_that_looks_like_tags_is_told_once_with_the_setting_that_reads_them() {
+    const TAGGED: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"<think>Hm.</think>It is 4.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let stage = Stage::new("kimi-k2");
+    let (mut conversation, mut notes) = (question(), Notes::default());
+    for _ in 0..2 {
+        stage.upstream.scripted.lock().unwrap().push(TAGGED);
+        stage.ask((None, &Nobody), &mut conversation, &mut notes).await;
+        conversation.push(Content::text(Speaker::Human, "Sure?"));
+    }
+    let told: Vec<&String> = notes.lines.iter().filter(|it| it.starts_with("notice")).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("set `tags = \"think\"`"), "{told:?}");
 }
 
 #[tokio::test]

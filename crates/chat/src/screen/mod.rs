@@ -21,6 +21,7 @@ mod ink;
 mod laid;
 mod markdown;
 pub mod model;
+mod printed;
 mod roll;
 mod rows;
 pub mod theme;
@@ -33,6 +34,7 @@ use ratatui::layout::Rect;
 pub use chrome::{column_of, move_by_rows};
 pub use colour::Rgb;
 pub use flow::{Flow, first_row, last_words};
+pub use printed::{Printer, code_blocks};
 
 use canvas::Canvas;
 use ink::{Ground, Ink, Tone};

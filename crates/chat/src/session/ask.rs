@@ -4,6 +4,7 @@ use super::conversation::{Conversation, Plan};
 use super::message::{Count, Counted, Effect, Keep, Question, RunId, Scroll, Side};
 use super::{Compressing, Session};
 use crate::counted::Growing;
+use crate::instructions::with_instructions;
 use crate::screen::model::{Activity, Body, Budget, EntryId, Level};
 use crate::wording::title;
 use std::collections::HashMap;
@@ -87,12 +88,16 @@ impl Session {
             return;
         }
         self.view.transcript.push(Body::User(text.clone()));
-        let content = Content::text(Speaker::Human, text);
+        let mut content = Content::text(Speaker::Human, text);
+        content.blocks.append(&mut self.attached);
         if self.conversation.contents().is_empty() {
             self.effect(Effect::Keep(Keep::Begin));
         }
-        self.effect(Effect::Keep(Keep::Message(Box::new(content.clone()))));
-        self.conversation.push(content);
+        let (earlier, instructions) = (self.conversation.contents(), self.instructions.as_deref());
+        for content in with_instructions(earlier, instructions, content) {
+            self.effect(Effect::Keep(Keep::Message(Box::new(content.clone()))));
+            self.conversation.push(content);
+        }
         self.title();
         self.send();
     }

@@ -76,17 +76,29 @@ impl Conversation {
         self.compressions.pop().is_some()
     }
 
-    /// The messages of a request: a summary where there is one, and what follows it.
+    /// The number of messages at the start that are instructions. No summary stands for them.
+    fn instructions(&self) -> usize {
+        self.contents.iter().take_while(|it| it.speaker == Speaker::System).count()
+    }
+
+    /// The messages before this one are instructions or have a summary.
+    fn start(&self) -> usize {
+        self.compression().map_or(0, |it| it.upto).max(self.instructions())
+    }
+
+    /// The messages of a request: the instructions, a summary where there is one, and what follows it.
     ///
     /// A thought that is bound to everything before it is worth nothing once a summary stands there. On such a
     /// contract the thoughts from before the compression stay out, so that what is left out is always the oldest.
     #[must_use]
     pub fn sent(&self, contract: &Contract) -> Vec<Content> {
         let Some(compression) = self.compression() else { return self.contents.to_vec() };
-        let Compression { upto, made_at, summary } = compression;
+        let Compression { made_at, summary, .. } = compression;
         let text = format!("A summary of the conversation until here:\n\n{summary}");
-        let mut sent = vec![Content::text(Speaker::System, text)];
-        for (index, content) in self.contents.iter().enumerate().skip(*upto) {
+        let mut sent: Vec<Content> =
+            self.contents.iter().take(self.instructions()).cloned().collect();
+        sent.push(Content::text(Speaker::System, text));
+        for (index, content) in self.contents.iter().enumerate().skip(self.start()) {
             let mut content = content.clone();
             if contract.bound && index < *made_at {
                 unbind(&mut content);
@@ -100,7 +112,7 @@ impl Conversation {
     /// fit into `room` tokens.
     #[must_use]
     pub fn plan(&self, room: u64) -> Option<Plan> {
-        let start = self.compression().map_or(0, |it| it.upto);
+        let start = self.start();
         let mut upto = None;
         let (mut kept, mut tokens) = (0_u64, 0_u64);
         for (index, content) in self.contents.iter().enumerate().skip(start).rev() {
@@ -128,7 +140,7 @@ impl Conversation {
             "Summarise this conversation so that it can go on without its text. Keep facts, decisions, names, paths, \
              open questions and what the user wants, and leave out everything else.\n",
         );
-        let start = self.compression().map_or(0, |it| it.upto);
+        let start = self.start();
         if let Some(compression) = self.compression() {
             text.push_str(&format!("\n[summary of what came before]\n{}\n", compression.summary));
         }

@@ -43,6 +43,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_core::budget::BudgetRules;
+use thinkthrough_core::content::Block;
 use thinkthrough_core::request::Tool;
 use thinkthrough_core::settings::{Display, Partial};
 use thinkthrough_core::tokens::TokenCount;
@@ -71,6 +72,12 @@ pub struct Start {
     pub unreachable: Option<String>,
     /// What is said at the start, in Markdown.
     pub greeting: String,
+    /// The instructions for the model, if the user gives some.
+    pub instructions: Option<String>,
+    /// The first message, if it is sent at once.
+    pub prompt: Option<String>,
+    /// The media that go with the first message.
+    pub attached: Vec<Block>,
     /// Covers secrets in what is shown.
     pub cover: Cover,
     /// What refusals taught about models; the requests that go out know it too.
@@ -117,6 +124,9 @@ pub struct Session {
     run: Option<Run>,
     /// Questions that wait for the one under way.
     queue: VecDeque<String>,
+    instructions: Option<String>,
+    /// The media that go with the next message.
+    attached: Vec<Block>,
     last_run: RunId,
     /// The summary under way, and the question that waits for it.
     compressing: Option<Compressing>,
@@ -175,6 +185,8 @@ impl Session {
             lessons: start.lessons,
             run: None,
             queue: VecDeque::new(),
+            instructions: start.instructions,
+            attached: start.attached,
             last_run: 0,
             compressing: None,
             picker: None,
@@ -202,6 +214,9 @@ impl Session {
             session.say_taken_up(&state, start.unreachable.as_deref());
         }
         session.view.composer.placeholder = "ask, or type / for commands".to_owned();
+        if let Some(prompt) = start.prompt {
+            session.submit(prompt);
+        }
         session.refresh();
         session
     }

@@ -157,9 +157,10 @@ impl Watch for Teller {
 
     fn notice(&mut self, notice: &Notice) {
         self.tell(match notice {
-            Notice::Budget { .. } | Notice::Runaway(_) | Notice::Tags { .. } => {
-                Progress::Warns(notice.to_string())
-            }
+            Notice::Budget { .. }
+            | Notice::Runaway(_)
+            | Notice::Tags { .. }
+            | Notice::Media { .. } => Progress::Warns(notice.to_string()),
             Notice::Waits(refusal) => {
                 Progress::Retries { why: notice.cause(), wait: refusal.retry_after }
             }

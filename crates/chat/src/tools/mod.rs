@@ -97,6 +97,20 @@ impl Toolbox {
         offers.into_iter().map(|(tool, _)| tool).collect()
     }
 
+    /// The names of the tools of servers that are not offered because nobody is there to be asked.
+    pub async fn withheld(&self) -> Vec<String> {
+        let mut withheld = Vec::new();
+        for source in self.sources.iter().filter(|_| !self.is_attended) {
+            let all = source.offers().await;
+            withheld.extend(all.iter().filter_map(|(tool, default)| {
+                let name = name(tool).filter(|name| name.starts_with("mcp__"))?;
+                let permission = self.configured(name).unwrap_or(*default);
+                (permission == Permission::Ask).then(|| name.to_owned())
+            }));
+        }
+        withheld
+    }
+
     /// What is to happen with a call, now.
     pub async fn rule(&self, call: &ToolCall) -> Rule {
         let Some((_, weighed)) = self.find(call).await else {

@@ -57,6 +57,9 @@ pub(crate) fn start(display: Display) -> Start {
         cover: Cover::default(),
         resumed: None,
         unreachable: None,
+        instructions: None,
+        prompt: None,
+        attached: Vec::new(),
         greeting: String::new(),
     }
 }

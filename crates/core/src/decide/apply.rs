@@ -181,7 +181,7 @@ pub(super) fn without_item_ids(content: &mut Content) {
 }
 
 /// Removes the ids of items for which `goes` returns true.
-fn without_ids(content: &mut Content, goes: impl Fn(&str) -> bool) {
+pub(super) fn without_ids(content: &mut Content, goes: impl Fn(&str) -> bool) {
     for block in &mut content.blocks {
         let is_named = item_id(block).is_some_and(|id| goes(&id));
         match block {
@@ -285,7 +285,7 @@ fn item(block: &mut Block) -> Option<&mut Extra> {
 }
 
 /// The id of a block's item, which is not the id of its call.
-fn item_id(block: &Block) -> Option<String> {
+pub(super) fn item_id(block: &Block) -> Option<String> {
     let extra = match block {
         Block::Thinking(thinking) => return thinking.id.clone(),
         Block::Text(text) => &text.extra,

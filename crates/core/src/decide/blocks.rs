@@ -183,7 +183,7 @@ impl Pass<'_> {
         let refuses_field =
             dialect.field.as_deref().is_some_and(|field| dialect.refuses.contains(&field));
         if contract.forbids() || refuses_field {
-            return Some(Why::Refused);
+            return Some(Why::Forbidden);
         }
         if contract.older == Older::Forbidden && !self.turns.is_current(message) {
             return Some(Why::Earlier);

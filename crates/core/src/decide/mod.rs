@@ -204,7 +204,8 @@ pub(crate) fn decide<'c>(input: &Input<'c>, settings: &Resolved) -> Decided<'c> 
     }
     let wanted = looked.decided(input, settings, &lacking, Fallback::None).applied.decisions;
     let off = without_thinking(settings);
-    let mut decided = Looked::of(input, &off).decided(input, &off, &lacking, Fallback::Off);
+    let off_looked = Looked { refused: looked.refused, ..Looked::of(input, &off) };
+    let mut decided = off_looked.decided(input, &off, &lacking, Fallback::Off);
     decided.missing = missing;
     // What is said of the answers stays, for the thought is lost all the same.
     let decisions = &mut decided.applied.decisions;
@@ -328,9 +329,10 @@ impl<'c> Looked<'c> {
             ladder::explain(&laddered, &mut applied.decisions);
         }
         let hook = self.hook(input, &mut answers, &laddered);
-        // Nothing is told in a request that goes without thinking, and later ones do not go by it.
+        // Nothing is told in a request that goes without thinking. Later ones go by it only in what was refused.
         let is_off = fallback == Fallback::Off;
-        let hook = hook.map(|hook| if is_off { hook.alone() } else { hook });
+        let is_alone = is_off && self.refused.is_empty();
+        let hook = hook.map(|hook| if is_alone { hook.alone() } else { hook });
         let put_back = records::put_back(&answers, &self.opened);
         applied.decisions.append(&mut answers);
         in_order(&mut applied.decisions);

@@ -3,7 +3,7 @@
 //! A refusal names a thought by its id, by its payload or both ends of the payload (`gAAA...9xQ=`), or by a path
 //! (`messages.3.content.0`, `input[5]`). The payload or the text of the thought then identifies it in later requests.
 
-use super::apply::without_item_ids;
+use super::apply::{item_id, without_ids, without_item_ids};
 use crate::content::{Block, Content};
 use crate::json::{Doc, Val};
 use crate::restore::Secret;
@@ -41,7 +41,8 @@ impl Named {
         let by_itself = |it: &&Part| it.words.iter().any(|word| is_named(word, refusal, &shorts));
         let mut named: Vec<&Part> = parts.iter().filter(by_itself).collect();
         if named.is_empty() && shorts.is_empty() {
-            named = parts.iter().filter(|it| places.iter().any(|at| at.holds(it))).collect();
+            let thoughts = parts.iter().filter(|it| it.is_thought);
+            named = thoughts.filter(|it| places.iter().any(|at| at.holds(it))).collect();
         }
         let words = named.into_iter().flat_map(|it| it.words.clone()).collect();
         Named { words, says_where }
@@ -50,7 +51,8 @@ impl Named {
     /// All thoughts of a request.
     pub(crate) fn all(body: &[u8]) -> Self {
         let doc = Doc::parse(body).ok();
-        let words = doc.iter().flat_map(|doc| parts(doc.root())).flat_map(|it| it.words).collect();
+        let parts = doc.iter().flat_map(|doc| parts(doc.root()));
+        let words = parts.filter(|it| it.is_thought).flat_map(|it| it.words).collect();
         Named { words, says_where: false }
     }
 
@@ -126,11 +128,12 @@ fn index(text: &str) -> Option<(usize, &str)> {
     Some((digits.parse().ok()?, rest.strip_prefix(']').unwrap_or(rest)))
 }
 
-/// A thought of a request, at its place.
+/// A thought of a request, or an item that has only an id, at its place.
 struct Part {
     at: At,
     /// Its payload, else what can be read of it; and its id.
     words: Vec<String>,
+    is_thought: bool,
 }
 
 fn parts(root: Val<'_>) -> Vec<Part> {
@@ -157,12 +160,13 @@ fn parts(root: Val<'_>) -> Vec<Part> {
 fn add(parts: &mut Vec<Part>, at: At, value: Val<'_>, but: &[&str]) {
     let mut found = Found::default();
     found.read(value, but);
-    let id = value.text("id").filter(|_| value.text("type").is_some_and(|it| it == "reasoning"));
     let mut words = if found.payloads.is_empty() { found.thoughts } else { found.payloads };
-    words.extend(id.map(Cow::into_owned));
     words.retain(|word| !word.is_empty());
+    let is_thought = !words.is_empty() || value.text("type").is_some_and(|it| it == "reasoning");
+    let is_item = at.list == "input" && at.part.is_none();
+    words.extend(value.text("id").filter(|id| is_item && !id.is_empty()).map(Cow::into_owned));
     if !words.is_empty() {
-        parts.push(Part { at, words });
+        parts.push(Part { at, words, is_thought });
     }
 }
 
@@ -208,7 +212,8 @@ impl Found {
     }
 }
 
-/// Removes the thoughts whose payload, id or text `is_out` selects. Returns also their message and block indices.
+/// Removes the thoughts whose payload, id or text `is_out` selects, and the ids of items that it selects. Returns also the
+/// message and block indices of the thoughts.
 pub(crate) fn without_named<'c>(
     mut contents: Cow<'c, [Content]>,
     is_out: impl Fn(&str) -> bool,
@@ -220,7 +225,8 @@ pub(crate) fn without_named<'c>(
             .filter(|at| has_named(&content.blocks, *at, &is_out))
             .collect();
         let is_signature_out = content.signature.as_deref().is_some_and(&is_out);
-        if named.is_empty() && !is_signature_out {
+        let is_id_out = content.blocks.iter().filter_map(item_id).any(|id| is_out(&id));
+        if named.is_empty() && !is_signature_out && !is_id_out {
             continue;
         }
         let Some(content) = contents.to_mut().get_mut(message) else { continue };
@@ -247,8 +253,9 @@ pub(crate) fn without_named<'c>(
             }
             true
         });
-        if lost_item {
-            without_item_ids(content);
+        match lost_item {
+            true => without_item_ids(content),
+            false => without_ids(content, &is_out),
         }
     }
     (contents, gone)
@@ -292,7 +299,7 @@ mod tests {
             {"content":[{"type":"thinking","thinking":"b","signature":"seal-number-two"}]}]}"#;
         let input = r#"{"input":[{"role":"user","content":"Hi"},
             {"type":"reasoning","id":"rs_12345678","summary":[],"encrypted_content":"gAAA-first-XyZ="},
-            {"type":"function_call","call_id":"c","arguments":"{\"reasoning\":\"no\"}"},
+            {"type":"function_call","id":"fc_12345678","call_id":"c","arguments":"{\"reasoning\":\"no\"}"},
             {"type":"reasoning","summary":[],"encrypted_content":"gAAA-other-QrS="}]}"#;
         let chat = r#"{"messages":[{"role":"assistant","content":"x","reasoning_content":"hm"}]}"#;
         for (refusal, body, named) in [
@@ -305,6 +312,7 @@ mod tests {
             ("input[2]: odd", input, &[]),
             ("gAAA...XyZ= could not be verified", input, &["gAAA-first-XyZ=", "rs_12345678"]),
             ("gAAA...AbC= could not be verified", input, &[]),
+            ("Item 'fc_12345678' was provided without its item", input, &["fc_12345678"]),
             ("Item with id 'rs_12345678' not found", input, &["gAAA-first-XyZ=", "rs_12345678"]),
             ("messages[0] is odd", chat, &["hm"]),
             ("something is odd", chat, &[]),

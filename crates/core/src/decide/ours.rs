@@ -67,10 +67,20 @@ pub(crate) fn decide<'c>(
     let has_own = applied.decisions.iter().any(|it| it.action.is_sent());
     if matches!(fallback, Fallback::Bypass(_) | Fallback::Tell(_)) {
         // Their blocks are those of the conversation, not those of what is told of it.
-        applied.decisions.extend(withheld);
+        let is_said = |it: &&Decision| {
+            let done = laddered.iter().find(|done| done.message == it.message);
+            done.is_some_and(|done| done.block == it.block)
+        };
+        applied.decisions.extend(withheld.iter().filter(|it| !is_said(it)).cloned());
     }
     super::in_order(&mut applied.decisions);
-    let applied = Applied { contents: without_foreign_ids(contents, target), ..applied };
+    let mut contents = without_foreign_ids(contents, target);
+    let has_refused =
+        |it: &Content| it.blocks.iter().filter_map(apply::item_id).any(|id| is_refused(&id));
+    if contents.iter().any(has_refused) {
+        contents.to_mut().iter_mut().for_each(|it| apply::without_ids(it, is_refused));
+    }
+    let applied = Applied { contents, ..applied };
     let put_back = PutBack { records: Vec::new(), has_own };
     Decided { applied, is_off, missing: None, put_back, hook: None }
 }

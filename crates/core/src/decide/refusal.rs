@@ -55,7 +55,12 @@ const REFUSALS: &[Refusal] = &[
     asks(&["without its required following item"], Repair::Omit),
     asks(&["without its required 'reasoning' item"], Repair::Omit),
     asks(&["items are not persisted when `store`"], Repair::Omit),
-    asks(&["property 'reasoning", "is unsupported"], Repair::Forbid),
+    asks(&["property '", "reasoning' is unsupported"], Repair::Forbid),
+    asks(&["property '", "reasoning_content' is unsupported"], Repair::Forbid),
+    asks(&["property '", "reasoning_details' is unsupported"], Repair::Forbid),
+    // Servers that check bodies with pydantic.
+    asks(&["messages", ".reasoning", "extra inputs are not permitted"], Repair::Forbid),
+    asks(&["'messages'", "'reasoning", "extra inputs are not permitted"], Repair::Forbid),
     asks(&["extra_forbidden", "reasoning"], Repair::Forbid),
 ];
 
@@ -107,6 +112,25 @@ mod tests {
             "Expected `thinking` or `redacted_thinking`. `thinking` blocks cannot be modified";
         assert_eq!((repair(both), cause(both)), (Some(Repair::Off), Some(RefusalCause::Altered)));
     }
+
+    #[test]
+    fn a_field_that_no_message_may_have_is_a_fact_about_the_model() {
+        for words in [
+            "property 'reasoning_content' is unsupported",
+            "messages.1.assistant.reasoning: property 'messages.1.assistant.reasoning' is unsupported",
+            "messages.1.reasoning_content: Extra inputs are not permitted",
+            "[{'type': 'extra_forbidden', 'loc': ('body', 'messages', 1, 'reasoning'), 'msg': 'Extra inputs are not permitted'}]",
+        ] {
+            assert_eq!(repair(words), Some(Repair::Forbid), "{words}");
+        }
+        for words in [
+            "property 'reasoning_effort' is unsupported",
+            "reasoning_effort: Extra inputs are not permitted",
+        ] {
+            assert_eq!(repair(words), None, "{words}");
+        }
+    }
+
     #[test]
     fn a_failure_that_names_the_history_does_not_pass() {
         for (failure, is_about_history) in [

@@ -6,9 +6,9 @@ use super::own::{Finished, remedy};
 use super::show::Show;
 use super::{Owner, RequestContext};
 use crate::answer::{Answer, REFUSAL_DETAILS};
-use crate::content::Origin;
+use crate::content::{Origin, Thinking};
 use crate::contract::Return;
-use crate::event::{Event, Fact, Sink};
+use crate::event::{Event, Fact, Sink, Vacancy};
 use crate::json::Raw;
 use crate::outgoing::Outgoing;
 use crate::pipeline::{Adjust, End, Ended, Failure, Pipeline, ToCaller};
@@ -286,6 +286,27 @@ impl Exchange {
         self.keeper = None;
         self.is_named = false;
         self.pipeline.forget_contents();
+    }
+
+    /// Takes a thought that has ended out of an answer that gets a record, if there is one for which `is_large` is true. It
+    /// has to be [put back](Exchange::put_back) before the end.
+    pub fn take_thought(
+        &mut self,
+        is_large: &dyn Fn(&Thinking) -> bool,
+    ) -> Option<(Vacancy, Thinking)> {
+        self.keeper.as_ref()?;
+        self.pipeline.fold_mut().take_thought(is_large)
+    }
+
+    /// Puts a thought back into its place.
+    pub fn put_back(&mut self, vacancy: Vacancy, thinking: Thinking) {
+        self.pipeline.fold_mut().put_back(vacancy, thinking);
+    }
+
+    /// Bytes of ended blocks that the caller's stream repeats at its end.
+    #[must_use]
+    pub fn held_output(&self) -> usize {
+        self.pipeline.output().as_ref().map_or(0, ToCaller::held)
     }
 
     /// The error that ends a stream here and now, because there is no time for the rest of it.

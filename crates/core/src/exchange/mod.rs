@@ -12,7 +12,7 @@
 //! | 6. a refusal that is about thoughts | [`Ended::Again`]: the same with a repair ([`Mending`]) | the same, by the driver, which may also go to another key or model |
 //!
 //! Both doors lead to one [`RequestContext::prepare`]. Behind it one thing changes a body: the transport leaves out the
-//! question for usage at a server that refuses it ([`without_usage`](crate::outgoing::without_usage)).
+//! question for usage where a refusal names it ([`without_usage`](crate::outgoing::without_usage)).
 //!
 //! # What becomes of a thought
 //!

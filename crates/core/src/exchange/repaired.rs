@@ -52,9 +52,7 @@ impl RequestContext<'_> {
             return;
         }
         let contents = self.bare.as_deref().unwrap_or(&self.request.contents);
-        let (contents, gone) = self.without_marked(Cow::Borrowed(contents));
-        if !gone.is_empty() {
-            let contents = contents.into_owned();
+        if let (Cow::Owned(contents), _) = self.without_marked(Cow::Borrowed(contents)) {
             self.ask_anew(contents);
         }
     }

@@ -78,6 +78,12 @@ impl<A: Adjust> ToCaller<A> {
         self.encoder.get_or_insert_with(|| self.wire.encoder());
     }
 
+    /// Bytes of ended blocks that the writer of the stream holds until its end.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.encoder.as_ref().map_or(0, |encoder| encoder.held())
+    }
+
     /// What changes the answer.
     #[must_use]
     pub fn adjust(&self) -> &A {

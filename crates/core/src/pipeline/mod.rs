@@ -177,6 +177,11 @@ impl<O: Output> Pipeline<O> {
         &mut self.output
     }
 
+    /// What was read of the answer so far.
+    pub(crate) fn fold_mut(&mut self) -> &mut Fold {
+        &mut self.fold
+    }
+
     /// Drops the contents of the answer's blocks, those to come included.
     pub(crate) fn forget_contents(&mut self) {
         self.fold.forget_contents();

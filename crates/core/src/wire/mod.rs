@@ -318,6 +318,11 @@ pub trait Encode: fmt::Debug + Send {
 
     /// Appends the end of the stream.
     fn end(&mut self, out: &mut Vec<u8>);
+
+    /// Bytes of ended blocks that the end of the stream repeats.
+    fn held(&self) -> usize {
+        0
+    }
 }
 
 /// Declares the wires and lists them: one line each.

@@ -238,6 +238,29 @@ fn what_a_refusal_took_out_stays_out() {
     }
 }
 
+/// The same where thinking went off for the request that was refused.
+#[test]
+fn what_a_refusal_took_out_stays_out_behind_an_answer_without_thinking() {
+    for model in [&CLAUDE, &DEEPSEEK] {
+        let mut world = World::new(0);
+        let mut answer = |refused: Option<Repair>| {
+            world.talk.gateway.refused = refused;
+            let (prepared, sent) = world.ask(model);
+            let is_off = prepared.without.is_off;
+            world.talk.calls(prepared);
+            (sent, is_off)
+        };
+        (0..3).for_each(|_| drop(answer(None)));
+        assert_eq!(form(&answer(None).0, 1), Form::Whole, "{}", model.name);
+        assert!(answer(Some(Repair::Omit)).1, "{}", model.name);
+        for _ in 0..2 {
+            let sent = answer(None).0;
+            let forms = [1, 2, 3, 4].map(|number| form(&sent, number));
+            assert!(!forms.contains(&Form::Whole), "{}: {forms:?}", model.name);
+        }
+    }
+}
+
 /// A loop whose first answer was told because its record was lost, and that record.
 fn told(model: &Model) -> (Loop, (Head, Sealed<Kept>)) {
     let mut world = World::new(0);

@@ -120,6 +120,15 @@ impl AnswerRoom {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), NoRoom>> {
         self.most = self.most.max(bytes);
+        self.poll_regrow(bytes, cx)
+    }
+
+    /// As [`AnswerRoom::poll_grow`], for memory beside that of a usual answer: nothing is learned from its size.
+    pub(crate) fn poll_regrow(
+        &mut self,
+        bytes: usize,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), NoRoom>> {
         if bytes <= self.held.bytes() {
             self.stop_waiting();
             return Poll::Ready(Ok(()));
@@ -185,6 +194,11 @@ impl AnswerRoom {
 
     fn learn(&self) {
         self.held.share().expected().learn(self.most.saturating_sub(BASE));
+    }
+
+    /// The bytes that are granted.
+    pub(crate) fn bytes(&self) -> usize {
+        self.held.bytes()
     }
 
     /// The answer holds no more than these bytes any more.

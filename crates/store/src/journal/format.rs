@@ -35,13 +35,14 @@ pub(crate) enum Kind {
     Trace = 3,
     /// What a gateway holds of a budget, and spent of it; it stands in files of its own.
     Slice = 4,
+    /// A thought of an answer that is still coming; it stands in files of their own.
+    Spilled = 5,
 }
 
 impl Kind {
     fn of(number: u32) -> Option<Self> {
-        [Kind::Record, Kind::Taken, Kind::Trace, Kind::Slice]
-            .into_iter()
-            .find(|kind| *kind as u32 == number)
+        let all = [Kind::Record, Kind::Taken, Kind::Trace, Kind::Slice, Kind::Spilled];
+        all.into_iter().find(|kind| *kind as u32 == number)
     }
 }
 

@@ -19,6 +19,7 @@ mod faults;
 mod format;
 mod record;
 mod segment;
+pub(crate) mod spill;
 
 use crate::aside;
 use crate::seal::Key;

@@ -8,7 +8,7 @@ use crate::master::hex;
 use crate::seal::random;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -124,6 +124,15 @@ impl Segment {
         let is_torn = self.disk.set_len(&self.file, self.len()).is_err();
         self.is_torn.store(is_torn, Ordering::Relaxed);
         Err(Failed { is_torn, error })
+    }
+
+    /// Reads the bytes from this place on.
+    pub(super) fn read(&self, place: u64, len: usize) -> io::Result<Vec<u8>> {
+        let (mut file, mut bytes) = (&self.file, vec![0; len]);
+        // What is written goes to the end, wherever somebody read.
+        file.seek(SeekFrom::Start(place))?;
+        file.read_exact(&mut bytes)?;
+        Ok(bytes)
     }
 
     /// The database has what stands before this place. Where that cannot be written down, the entries are taken once more

@@ -16,7 +16,6 @@ mod relock;
 mod responses;
 mod schema;
 mod search;
-mod taken_over;
 mod tenants;
 mod threads;
 mod tls;

@@ -1,6 +1,6 @@
 //! Bringing the tables of a database up to date.
 
-use super::{taken_over, trouble};
+use super::trouble;
 use crate::error::StoreError;
 use tokio_postgres::{Client, GenericClient};
 
@@ -52,7 +52,13 @@ pub(super) async fn migrate(client: &mut Client, at: &str) -> Result<(), StoreEr
         return Err(StoreError::Newer { at: at.to_owned(), found, known });
     }
     if found == 0 {
-        taken_over::put_aside(&transaction, at).await?;
+        let sql = "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() \
+                   AND tablename = 'reasoning_traces'";
+        if said(&transaction, sql, at).await? > 0 {
+            let message = "it has a table `reasoning_traces` of another program; name another \
+                           database, or give the table another name";
+            return Err(StoreError::Database { at: at.to_owned(), message: message.to_owned() });
+        }
     }
     let behind = usize::try_from(found).unwrap_or(usize::MAX);
     for (version, migration) in (1_i64..).zip(MIGRATIONS).skip(behind) {

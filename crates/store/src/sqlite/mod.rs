@@ -13,7 +13,6 @@ mod records;
 mod responses;
 mod schema;
 mod sums;
-mod taken_over;
 mod tenants;
 mod threads;
 mod traces;

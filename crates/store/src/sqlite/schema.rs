@@ -1,13 +1,12 @@
 //! Opening a file: its settings, and bringing its tables up to date.
 
 use super::log;
-use super::taken_over;
 use super::writer::{only_read, trouble};
 use crate::error::StoreError;
 use crate::master;
-use crate::old_trace::lacks;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, MAIN_DB, OpenFlags, OptionalExtension as _};
+use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 use std::thread;
@@ -125,15 +124,15 @@ fn check(connection: &Connection, at: &str) -> Result<(), StoreError> {
     if application == i64::from(APPLICATION) {
         return Ok(());
     }
-    let refused = |message: String| Err(StoreError::Database { at: at.to_owned(), message });
-    let is_taken_over = taken_over::is_all_there_is(connection).map_err(failed)?;
-    if application != 0 || (tables > 0 && !is_taken_over) {
-        return refused("it is a database of another program; name another file".to_owned());
+    if application == 0 && tables == 0 {
+        return Ok(());
     }
-    match taken_over::lacking(connection).map_err(failed)? {
-        Some(column) if is_taken_over => refused(lacks(column)),
-        _ => Ok(()),
+    let mut message = "it is a database of another program; name another file".to_owned();
+    if connection.table_exists(None, "reasoning_traces").map_err(failed)? {
+        // Writing to a string never fails.
+        let _ = write!(message, ", and add its traces to that with `think traces import {at}`");
     }
+    Err(StoreError::Database { at: at.to_owned(), message })
 }
 
 /// Whose the file is.
@@ -182,9 +181,6 @@ fn migrate_from(connection: &mut Connection, at: &str, known: u32) -> Result<(),
         return Err(StoreError::Newer { at: at.to_owned(), found, known });
     }
     let behind = usize::try_from(found).unwrap_or(usize::MAX);
-    if found == 0 {
-        taken_over::put_aside(&transaction).map_err(failed)?;
-    }
     for migration in MIGRATIONS.iter().skip(behind) {
         transaction.execute_batch(migration).map_err(failed)?;
     }

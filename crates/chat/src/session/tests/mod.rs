@@ -56,6 +56,9 @@ pub(super) fn start() -> Start {
         resumed: None,
         unreachable: None,
         greeting: String::new(),
+        instructions: None,
+        prompt: None,
+        attached: Vec::new(),
     }
 }
 

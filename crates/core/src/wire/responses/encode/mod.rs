@@ -29,6 +29,8 @@ struct Steady {
     sequence: u64,
     started: bool,
     items: Vec<Item>,
+    /// The bytes of all items that are done.
+    done_bytes: usize,
     /// The message whose last word waits, because the next part may continue it.
     held: Option<Held>,
     usage: Option<Usage>,
@@ -90,6 +92,10 @@ impl Encode for Encoder {
         let Encoder { serial, writer } = self;
         serial.end(&mut |event| writer.event(event, out));
         writer.end(out);
+    }
+
+    fn held(&self) -> usize {
+        self.writer.done_bytes
     }
 }
 

@@ -218,6 +218,7 @@ impl Steady {
             w.key("item").raw_str(&item);
         });
         if let Some(slot) = self.items.get_mut(at) {
+            self.done_bytes += item.len();
             slot.done = Some(item);
             slot.text = String::new();
         }

@@ -1,0 +1,21 @@
+//! Says that files of the question do not go out, because the model's API has no place for them.
+
+use super::Run;
+use crate::gate::Notice;
+use thinkthrough_core::content::{Block, Speaker};
+use thinkthrough_core::outgoing::Outgoing;
+
+/// The name of media in the list of what a wire cannot say.
+const MEDIA: &str = "media";
+
+impl Run<'_> {
+    /// Only files of the newest question count: those of earlier ones were spoken of.
+    pub(super) fn tell_unsent(&mut self, round: usize, request: &Outgoing) {
+        let question = self.conversation.iter().rev().find(|it| it.speaker == Speaker::Human);
+        let is_media = |block: &Block| matches!(block, Block::Media(_));
+        let has_media = question.is_some_and(|it| it.blocks.iter().any(is_media));
+        if round == 0 && has_media && request.untranslated.iter().any(|name| name == MEDIA) {
+            self.watch.notice(&Notice::Media { model: self.target.model.clone() });
+        }
+    }
+}

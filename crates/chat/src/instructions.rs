@@ -1,0 +1,75 @@
+//! The system prompt that a user gives on the command line.
+//!
+//! It stands above a conversation from the beginning and never changes: thoughts and caches may be bound to everything
+//! before them. Other instructions for a conversation that goes on are said in the next message.
+
+use thinkthrough_core::content::{Block, Content, Speaker};
+
+/// The beginning of a message that changes the instructions.
+const CHANGED: &str = "Instructions for this conversation from now on:";
+
+/// The messages that a question adds to a conversation: the instructions, if it begins with them, and the question.
+#[must_use]
+pub fn with_instructions(
+    earlier: &[Content],
+    instructions: Option<&str>,
+    mut question: Content,
+) -> Vec<Content> {
+    let Some(instructions) = instructions.filter(|it| !it.trim().is_empty()) else {
+        return vec![question];
+    };
+    if earlier.is_empty() {
+        return vec![Content::text(Speaker::System, instructions), question];
+    }
+    let changed = format!("{CHANGED}\n\n{instructions}\n\n");
+    if !hold(earlier, instructions, &changed) {
+        match question.blocks.first_mut() {
+            Some(Block::Text(text)) => text.text.insert_str(0, &changed),
+            Some(_) | None => question.blocks.insert(0, Block::text(changed)),
+        }
+    }
+    vec![question]
+}
+
+/// Whether the latest instructions of a conversation are these.
+fn hold(earlier: &[Content], instructions: &str, changed: &str) -> bool {
+    let first_text = |content: &Content| match content.blocks.first() {
+        Some(Block::Text(text)) => text.text.clone(),
+        Some(_) | None => String::new(),
+    };
+    let mut said = earlier.iter().filter(|it| it.speaker == Speaker::Human).map(first_text);
+    match said.rfind(|text| text.starts_with(CHANGED)) {
+        Some(latest) => latest.starts_with(changed),
+        None => earlier.first().is_some_and(|first| {
+            first.speaker == Speaker::System && first.visible_text() == instructions
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_instructions;
+    use thinkthrough_core::content::{Content, Speaker};
+
+    /// The messages of a conversation of some questions, each with its instructions.
+    fn said(turns: &[(Option<&str>, &str)]) -> Vec<String> {
+        let mut all: Vec<Content> = Vec::new();
+        for (instructions, question) in turns {
+            let question = Content::text(Speaker::Human, *question);
+            let added = with_instructions(&all, *instructions, question);
+            all.extend(added);
+        }
+        all.iter().map(Content::visible_text).collect()
+    }
+
+    #[test]
+    fn instructions_begin_a_conversation_and_a_change_is_said_once() {
+        let begun = said(&[(Some("be brief"), "a"), (Some("be brief"), "b"), (None, "c")]);
+        assert_eq!(begun, ["be brief", "a", "b", "c"]);
+        let told = "Instructions for this conversation from now on:\n\nrhyme\n\nb";
+        let changed = said(&[(Some("be brief"), "a"), (Some("rhyme"), "b"), (Some("rhyme"), "c")]);
+        assert_eq!(changed, ["be brief", "a", told, "c"]);
+        assert_eq!(said(&[(None, "a"), (Some("rhyme"), "b")]), ["a", told]);
+        assert_eq!(said(&[(Some(" "), "a")]), ["a"]);
+    }
+}

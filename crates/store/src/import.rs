@@ -1,0 +1,195 @@
+//! Traces of another program, read from a SQLite file with a table `reasoning_traces`. Each is masked before it is added.
+
+use crate::draft::TraceDraft;
+use crate::error::StoreError;
+use crate::row::TraceRow;
+use crate::store::Store;
+use crate::trace::{DraftText, TraceNumbers, TraceState};
+use rusqlite::{Connection, OpenFlags, Row};
+use std::path::Path;
+use std::sync::Arc;
+use thinkthrough_core::json::Raw;
+use thinkthrough_core::mask::Masker;
+use thinkthrough_core::plane::Tenant;
+use thinkthrough_core::why::Why;
+use tokio::sync::mpsc::{Sender, channel};
+
+/// The columns that such a table has. Source: the decision record of reasoning traces.
+const COLUMNS: [&str; 11] = [
+    "id",
+    "session_key",
+    "run_id",
+    "model",
+    "provider",
+    "reasoning_text",
+    "reasoning_tokens",
+    "total_tokens",
+    "duration_ms",
+    "metadata",
+    "created_at",
+];
+
+/// How many traces are added in one transaction.
+const STEP: usize = 64;
+
+impl Store {
+    /// Masks the traces in a file of another program and adds them as traces of this machine's user. The file is only
+    /// read. A trace that was added before stays as it is. Calls `told` with the number of traces read so far, and returns
+    /// it at the end.
+    ///
+    /// # Errors
+    /// When the file has no such table, when it lacks a column, and when a file cannot be read or written. What was added
+    /// until then stays.
+    pub async fn import_traces(
+        &self,
+        file: &Path,
+        masker: &Masker,
+        told: &mut (dyn FnMut(u64) + Send),
+    ) -> Result<u64, StoreError> {
+        let (steps, mut coming) = channel(2);
+        let (path, masker) = (file.to_owned(), masker.clone());
+        let read = move || read(&path, &masker, &steps);
+        let reading = tokio::task::spawn_blocking(read);
+        let mut count = 0;
+        while let Some(rows) = coming.recv().await {
+            count += u64::try_from(Vec::len(&rows)).unwrap_or_default();
+            self.backend().add_traces(rows).await?;
+            told(count);
+        }
+        reading.await.map_err(|_| StoreError::Closed)??;
+        while self.traces().index().await? > 0 {}
+        Ok(count)
+    }
+}
+
+/// Reads and masks all rows, in steps.
+fn read(
+    path: &Path,
+    masker: &Masker,
+    steps: &Sender<Vec<Arc<TraceRow>>>,
+) -> Result<(), StoreError> {
+    let at = path.display().to_string();
+    let failed = |error: rusqlite::Error| StoreError::Database {
+        at: at.clone(),
+        message: error.to_string(),
+    };
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    if let Some(message) = lacking(&connection).map_err(failed)? {
+        return Err(StoreError::Database { at: at.clone(), message });
+    }
+    let mut select = connection.prepare(&select()).map_err(failed)?;
+    let rows = select.query_map([], |row| old(row).map(|row| masked(row, masker)));
+    let mut step = Vec::new();
+    for row in rows.map_err(failed)? {
+        step.push(Arc::new(row.map_err(failed)?));
+        // Nobody waits for the rest where the store failed.
+        if step.len() == STEP && steps.blocking_send(std::mem::take(&mut step)).is_err() {
+            return Ok(());
+        }
+    }
+    // As above.
+    drop(steps.blocking_send(step));
+    Ok(())
+}
+
+/// What the file lacks, in a sentence.
+fn lacking(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let sql = "SELECT lower(name) FROM pragma_table_info('reasoning_traces')";
+    let mut names = connection.prepare(sql)?;
+    let names = names.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+    if names.is_empty() {
+        return Ok(Some("it has no table `reasoning_traces`".to_owned()));
+    }
+    let lacks = COLUMNS.into_iter().find(|column| !names.iter().any(|name| name == column));
+    Ok(lacks.map(|column| format!("its table `reasoning_traces` has no column `{column}`")))
+}
+
+/// Reads every row, whatever the other program wrote into it. A row without an id, or with the id of another, gets one that
+/// follows from its place and content, so that it is added once. A time is in milliseconds or a date; one that is still to
+/// come would never grow old, and becomes now.
+fn select() -> String {
+    let text = |name: &str| format!("CAST(coalesce({name}, '') AS TEXT)");
+    let number = |name: &str| format!("max(0, CAST(coalesce({name}, 0) AS INTEGER))");
+    let texts = ["session_key", "run_id", "model", "provider", "reasoning_text"].map(text);
+    let numbers = ["reasoning_tokens", "total_tokens", "duration_ms"].map(number);
+    let time = format!(
+        "min(1000 * CAST(unixepoch('now') AS INTEGER), CASE \
+         WHEN CAST(created_at AS TEXT) GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*' \
+         THEN max(0, 1000 * coalesce(unixepoch(created_at), 0)) ELSE {} END)",
+        number("created_at")
+    );
+    format!(
+        "SELECT CASE WHEN row_number() OVER (PARTITION BY CAST(id AS TEXT) ORDER BY rowid) = 1 \
+         THEN {} ELSE '' END, {}, {}, {}, {time}, rowid FROM reasoning_traces",
+        text("id"),
+        texts.join(", "),
+        numbers.join(", "),
+        text("metadata")
+    )
+}
+
+/// A row of another program. Nobody has masked it yet.
+struct Old {
+    id: String,
+    /// Session, run, model, provider and thought.
+    texts: [String; 5],
+    /// Reasoning tokens, total tokens and duration.
+    numbers: [i64; 3],
+    metadata: String,
+    created_at: i64,
+}
+
+fn old(row: &Row<'_>) -> rusqlite::Result<Old> {
+    // A text may have any bytes.
+    let text = |index: usize| -> rusqlite::Result<String> {
+        Ok(String::from_utf8_lossy(row.get_ref(index)?.as_bytes()?).into_owned())
+    };
+    let texts = [text(1)?, text(2)?, text(3)?, text(4)?, text(5)?];
+    let created_at = row.get(10)?;
+    let id = match text(0)? {
+        id if id.is_empty() => {
+            let mut digest = blake3::Hasher::new();
+            digest.update(&row.get::<_, i64>(11)?.to_le_bytes());
+            texts.iter().for_each(|text| drop(digest.update(text.as_bytes())));
+            format!("without-id-{:.32}", digest.finalize().to_hex())
+        }
+        id => id,
+    };
+    Ok(Old {
+        id,
+        texts,
+        numbers: [row.get(6)?, row.get(7)?, row.get(8)?],
+        metadata: text(9)?,
+        created_at,
+    })
+}
+
+fn masked(old: Old, masker: &Masker) -> TraceRow {
+    let number = |number: i64| u64::try_from(number).unwrap_or_default();
+    let [session, run, model, provider, thought] = old.texts;
+    let [reasoning_tokens, total_tokens, duration] = old.numbers.map(number);
+    let draft = TraceDraft {
+        id: old.id,
+        tenant: Tenant::local(),
+        session,
+        run: masker.mask_text(&run),
+        model,
+        provider: masker.mask_text(&provider),
+        // However long it is: nothing of it is lost.
+        thought: DraftText { text: thought, is_cut: false },
+        answer: DraftText::default(),
+        metadata: Raw::parse(&old.metadata)
+            .unwrap_or_else(|_| Raw::build(|w| w.str(&old.metadata))),
+        why: Why::default(),
+        numbers: TraceNumbers {
+            reasoning_tokens,
+            total_tokens,
+            duration,
+            created_at: number(old.created_at),
+            ..TraceNumbers::default()
+        },
+        state: TraceState::Whole,
+    };
+    TraceRow::from(draft.masked(masker))
+}

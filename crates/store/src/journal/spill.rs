@@ -1,0 +1,125 @@
+//! Files for thoughts of answers that are still coming.
+//!
+//! A file is of use to its answer only, and goes with it. A file whose process ended holds nothing that counts: the next
+//! process that opens the store deletes it unread.
+
+use super::disk::Disk;
+use super::format::{self, Kind};
+use super::segment::{self, Segment};
+use super::{Journal, Mark};
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How many bytes may stand in all such files of a process.
+const LIMIT: u64 = 256 << 20;
+
+/// The files of this process. Clones share one limit.
+#[derive(Clone)]
+pub(crate) struct SpillFiles(Arc<Shared>);
+
+struct Shared {
+    base: PathBuf,
+    mark: Mark,
+    disk: Arc<dyn Disk>,
+    /// The bytes of all entries.
+    bytes: AtomicU64,
+}
+
+/// The file of one answer.
+pub(crate) struct SpillFile {
+    files: SpillFiles,
+    segment: Segment,
+    /// The bytes of its entries.
+    bytes: u64,
+}
+
+/// Where the payload of an entry stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    at: u64,
+    len: usize,
+}
+
+impl Journal {
+    /// The files beside the same store.
+    pub(crate) fn spill_files(&self) -> SpillFiles {
+        let mut base = self.0.store.as_os_str().to_owned();
+        base.push(".spill");
+        let (mark, disk) = (self.0.mark, Arc::clone(&self.0.disk));
+        SpillFiles(Arc::new(Shared { base: base.into(), mark, disk, bytes: AtomicU64::new(0) }))
+    }
+}
+
+impl SpillFiles {
+    /// Makes the file of an answer. Blocks.
+    pub(crate) fn make(&self) -> io::Result<SpillFile> {
+        let segment = Segment::make(&self.0.base, self.0.mark, &self.0.disk, false)?;
+        Ok(SpillFile { files: self.clone(), segment, bytes: 0 })
+    }
+
+    /// Deletes the files of processes that ended. Blocks.
+    pub(crate) fn sweep(&self) {
+        for path in segment::all(&self.0.base).unwrap_or_default() {
+            if !segment::is_held(&path) {
+                // What cannot be deleted now is met again.
+                drop(fs::remove_file(path));
+            }
+        }
+    }
+
+    fn reserve(&self, bytes: u64) -> bool {
+        let fits = |all: u64| all.checked_add(bytes).filter(|all| *all <= LIMIT);
+        self.0.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
+    }
+
+    fn free(&self, bytes: u64) {
+        self.0.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl SpillFile {
+    /// What it is called.
+    pub(crate) fn name(&self) -> &OsStr {
+        self.segment.path().file_name().unwrap_or_default()
+    }
+
+    /// The number of the next entry, which no other entry of the file has.
+    pub(crate) fn next(&self) -> u64 {
+        self.segment.len()
+    }
+
+    /// Writes an entry. Blocks.
+    pub(crate) fn write(&mut self, payload: &[u8]) -> io::Result<Extent> {
+        let (start, mut entry) = (self.segment.len(), Vec::new());
+        if !format::put(&mut entry, start, Kind::Spilled, |out| out.extend_from_slice(payload)) {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let bytes = entry.len() as u64;
+        if !self.files.reserve(bytes) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        if let Err(failed) = self.segment.write(&entry, false) {
+            self.files.free(bytes);
+            return Err(failed.error);
+        }
+        self.bytes += bytes;
+        let len = payload.len();
+        Ok(Extent { at: start + bytes - len as u64, len })
+    }
+
+    /// Reads the payload of an entry. Blocks.
+    pub(crate) fn read(&self, extent: Extent) -> io::Result<Vec<u8>> {
+        self.segment.read(extent.at, extent.len)
+    }
+}
+
+impl Drop for SpillFile {
+    fn drop(&mut self) {
+        self.segment.remove();
+        self.files.free(self.bytes);
+    }
+}

@@ -1,0 +1,42 @@
+//! `think traces import`
+
+use crate::audit::masker;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::stored;
+use clap::Args;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+/// Add the traces of another program, masked
+///
+/// Reads a SQLite file with a table `reasoning_traces` and does not change it. Its traces get the tenant `local`; one that
+/// was added before is not added again.
+#[derive(Debug, Args)]
+pub(super) struct Import {
+    /// The SQLite file
+    file: PathBuf,
+}
+
+impl Import {
+    pub(super) async fn run(&self, config: &Config, out: &mut dyn Write) -> Result<(), Failure> {
+        let store = stored::open(config).await?;
+        let masker = masker(config, &store);
+        let count = store.import_traces(&self.file, &masker, &mut progress).await?;
+        show("");
+        Ok(writeln!(out, "{count} traces read and added; search them with `think traces search`")?)
+    }
+}
+
+fn progress(count: u64) {
+    show(&format!("{count} traces"));
+}
+
+/// One line that is written over, on a terminal only.
+fn show(line: &str) {
+    let mut err = std::io::stderr().lock();
+    if err.is_terminal() {
+        // Nobody may be listening there.
+        drop(write!(err, "\r\x1b[K{line}").and_then(|()| err.flush()));
+    }
+}

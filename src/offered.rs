@@ -1,0 +1,165 @@
+//! The models that one can ask for: those of the configuration; without one those of the built-in providers and of local
+//! servers; simulated ones.
+
+use crate::choose::{Chosen, choose_named};
+use crate::config::{Config, ProviderEntry};
+use crate::environment::{Environment, Lookup};
+use crate::local;
+use crate::reach::{Named, SIMULATED};
+use std::collections::HashSet;
+use thinkthrough_client::Auth;
+use thinkthrough_core::price::Price;
+use thinkthrough_core::provider::{self, Provider};
+
+/// A model that one can ask for.
+#[derive(Clone, Debug)]
+pub(crate) struct Offered {
+    /// The name to ask for.
+    pub(crate) name: String,
+    pub(crate) provider: String,
+    /// The context window in tokens, if it is known.
+    pub(crate) context: Option<u64>,
+    pub(crate) price: Option<Price>,
+    /// The remedy if its provider wants a key and has none.
+    pub(crate) missing: Option<String>,
+    /// How it can be asked, in a few words.
+    pub(crate) detail: String,
+}
+
+/// The models of the configuration, of providers whose key is set, of local servers, and simulated ones, in this order.
+pub(crate) async fn offered(config: &Config, env: Lookup<'_>) -> Vec<Offered> {
+    let (own, local) = tokio::join!(configured(config, env), local::served(config));
+    let named = config.models.iter().filter(|entry| !entry.is_pattern());
+    let named =
+        named.map(|entry| of(config, env, &entry.name, &format!("{}, configured", entry.provider)));
+    let local = local.into_iter().map(|(provider, model)| {
+        let name = format!("{provider}/{model}");
+        of(config, env, &name, "local server")
+    });
+    let simulated = thinkthrough_conformance::list().into_iter().map(|listed| {
+        of(
+            config,
+            env,
+            &format!("{SIMULATED}/{}", listed.id),
+            &format!("simulated, {}", listed.wire),
+        )
+    });
+    let keyed = keyed(config, env);
+    once(named.chain(own).chain(keyed).chain(local).chain(simulated))
+}
+
+/// Further models of built-in providers: all that have a rule or a price. Those of a provider without a key say which one.
+pub(crate) fn known(config: &Config, env: Lookup<'_>) -> Vec<Offered> {
+    let around = Environment { variables: env, served: &[], brings_key: false };
+    let reach = config.reach(around);
+    let rest = provider::ALL.iter().filter(|_| !reach.is_configured()).map(|it| Named::from(*it));
+    let providers = reach.providers().iter().copied().chain(rest);
+    let named = providers.filter_map(|named| Some((named.name, named.built_in?)));
+    let names = named.flat_map(|(name, provider)| {
+        let priced = Price::known(provider.id).map(str::to_owned);
+        ruled(provider).into_iter().chain(priced).map(move |model| format!("{name}/{model}"))
+    });
+    // A provider without an address of its own can only be asked where the configuration gives it one.
+    let names: Vec<String> = names.filter(|name| choose_named(config, name, env).is_ok()).collect();
+    once(names.iter().map(|name| of(config, env, name, "")))
+}
+
+/// Every name once. A server that is configured may also be found by its port.
+fn once(all: impl Iterator<Item = Offered>) -> Vec<Offered> {
+    let mut known = HashSet::new();
+    all.filter(|offered| known.insert(offered.name.clone())).collect()
+}
+
+/// What is known of the model of this name.
+fn of(config: &Config, env: Lookup<'_>, name: &str, detail: &str) -> Offered {
+    let chosen = choose_named(config, name, env);
+    let prefix = name.split_once('/').map_or(name, |(prefix, _)| prefix).to_owned();
+    match chosen {
+        Ok(chosen) => Offered {
+            name: name.to_owned(),
+            context: Some(chosen.target.rule.context).filter(|tokens| *tokens > 0),
+            price: chosen.target.price,
+            missing: chosen.missing_key.as_deref().map(remedy),
+            provider: chosen.target.provider,
+            detail: detail.to_owned(),
+        },
+        Err(failure) => Offered {
+            name: name.to_owned(),
+            provider: prefix,
+            context: None,
+            price: None,
+            missing: Some(failure.to_string()),
+            detail: failure.to_string(),
+        },
+    }
+}
+
+/// The models of the configured providers: those that rules name outright, else those that their servers list.
+async fn configured(config: &Config, env: Lookup<'_>) -> Vec<Offered> {
+    let asked: Vec<_> =
+        config.providers.iter().map(|entry| tokio::spawn(names(config, env, entry))).collect();
+    let mut all = Vec::new();
+    for (entry, asked) in config.providers.iter().zip(asked) {
+        // Whatever goes wrong with one provider, the others are there.
+        for model in asked.await.unwrap_or_default() {
+            let name = format!("{}/{model}", entry.name);
+            let detail = choose_named(config, &name, env).map(|chosen| detail(&chosen));
+            all.push(of(config, env, &name, &detail.unwrap_or_default()));
+        }
+    }
+    all
+}
+
+/// The names of a configured provider's models; whoever has to be asked is asked when this is awaited.
+fn names(
+    config: &Config,
+    env: Lookup<'_>,
+    entry: &ProviderEntry,
+) -> impl Future<Output = Vec<String>> + use<> {
+    let known = entry.extends.as_deref().and_then(provider::find).map(ruled).unwrap_or_default();
+    // Where nothing names a model, the server may.
+    let chosen = choose_named(config, &format!("{}/any", entry.name), env).ok();
+    async move {
+        match chosen {
+            Some(chosen) if known.is_empty() => {
+                local::models_of(chosen.target, chosen.transport, chosen.auth).await
+            }
+            _ => known,
+        }
+    }
+}
+
+/// Whether it can be asked as it is configured.
+fn detail(chosen: &Chosen) -> String {
+    match (&chosen.missing_key, &chosen.auth) {
+        (Some(missing), _) => remedy(missing),
+        (None, Auth::None) => "configured, without a key".to_owned(),
+        (None, Auth::Bearer(_) | Auth::Header { .. } | Auth::Query { .. }) => {
+            "configured, its key is set".to_owned()
+        }
+        (None, Auth::Aws(_) | Auth::Token(_)) => "configured, with an account".to_owned(),
+    }
+}
+
+/// A sentence about a missing key without its provider, whose name stands beside it.
+fn remedy(missing: &str) -> String {
+    missing.split_once("` ").map_or(missing, |it| it.1).to_owned()
+}
+
+/// The models of the built-in providers whose key is set, if the configuration names no provider.
+fn keyed(config: &Config, env: Lookup<'_>) -> Vec<Offered> {
+    let around = Environment { variables: env, served: &[], brings_key: false };
+    let reach = config.reach(around);
+    let keyed = reach.providers().iter().filter(|_| !reach.is_configured());
+    let names = keyed.filter_map(|named| named.built_in).flat_map(|provider| {
+        ruled(provider).into_iter().map(|model| format!("{}/{model}", provider.id))
+    });
+    names.map(|name| of(config, env, &name, "its key is set")).collect()
+}
+
+/// The models that a provider's rules name outright.
+fn ruled(provider: &Provider) -> Vec<String> {
+    let rules = provider.endpoints.iter().flat_map(|endpoint| endpoint.models);
+    let names = rules.map(|rule| rule.pattern).filter(|pattern| !pattern.contains('*'));
+    provider.default_model.into_iter().chain(names).map(str::to_owned).collect()
+}
