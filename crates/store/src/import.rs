@@ -151,7 +151,9 @@ fn old(row: &Row<'_>) -> rusqlite::Result<Old> {
         id if id.is_empty() => {
             let mut digest = blake3::Hasher::new();
             digest.update(&row.get::<_, i64>(11)?.to_le_bytes());
-            texts.iter().for_each(|text| drop(digest.update(text.as_bytes())));
+            for text in &texts {
+                digest.update(text.as_bytes());
+            }
             format!("without-id-{:.32}", digest.finalize().to_hex())
         }
         id => id,
