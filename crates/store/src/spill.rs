@@ -17,8 +17,8 @@ use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-/// How long a thought waits for the keys of its tenant.
-const KEYS: Duration = Duration::from_secs(1);
+/// How long a thought waits for the keys of its tenant, and for its turn to be written.
+const WAIT: Duration = Duration::from_secs(1);
 
 /// Thoughts of one answer in a file. Clones are handles to the same file, which goes with the last of them.
 #[derive(Clone)]
@@ -58,10 +58,15 @@ impl Spill {
     /// # Errors
     /// The thought.
     pub async fn write(&self, kept: Kept) -> Result<Spilled, Kept> {
-        let Ok(Ok(keys)) = timeout(KEYS, self.keys()).await else { return Err(kept) };
+        let Ok(Ok(keys)) = timeout(WAIT, self.keys()).await else { return Err(kept) };
+        let Ok(Some(turn)) = timeout(WAIT, self.0.files.turn()).await else { return Err(kept) };
         let (spill, kept) = (self.clone(), Arc::new(kept));
         let plain = Arc::clone(&kept);
-        let written = spawn_blocking(move || spill.0.write(&keys, &plain)).await;
+        let written = spawn_blocking(move || {
+            let _turn = turn;
+            spill.0.write(&keys, &plain)
+        });
+        let written = written.await;
         match written {
             Ok(Ok(spilled)) => Ok(spilled),
             Ok(Err(_)) | Err(_) => Err(Arc::unwrap_or_clone(kept)),
@@ -71,8 +76,10 @@ impl Spill {
     /// Reads thoughts. `None`: at least one cannot be read.
     pub async fn read(&self, all: Vec<Spilled>) -> Option<Vec<Kept>> {
         let keys = self.keys().await.ok()?;
+        let turn = self.0.files.turn().await?;
         let spill = self.clone();
         let read = spawn_blocking(move || {
+            let _turn = turn;
             let file = spill.0.file();
             let read = |it| spill.0.read(file.as_ref()?, &keys, it);
             all.into_iter().map(read).collect()

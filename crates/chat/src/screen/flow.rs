@@ -64,7 +64,10 @@ fn over(row: &str) -> usize {
 /// The last words of a text that fit on a row of `width` columns; of a word that is wider, its end.
 #[must_use]
 pub fn last_words(text: &str, width: usize) -> String {
-    let text = text.replace(['\n', '\t'], " ");
+    // A row has no more letters than these, so that a long text costs no more than a short one.
+    let letters = 16 * width + 64;
+    let near = text.char_indices().rev().nth(letters).map_or(0, |(at, _)| at);
+    let text = text.get(near..).unwrap_or_default().replace(['\n', '\t'], " ");
     let glyphs: Vec<_> = glyphs(&text).collect();
     let (mut from, mut left) = (glyphs.len(), width);
     while let Some(before) = from.checked_sub(1) {

@@ -13,6 +13,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// How many bytes may stand in all such files of a process.
 const LIMIT: u64 = 256 << 20;
@@ -27,7 +28,12 @@ struct Shared {
     disk: Arc<dyn Disk>,
     /// The bytes of all entries.
     bytes: AtomicU64,
+    /// Sealing takes copies of a thought, so only a few answers write or read at once.
+    turns: Arc<Semaphore>,
 }
+
+/// How many answers write or read at once.
+const TURNS: usize = 2;
 
 /// The file of one answer.
 pub(crate) struct SpillFile {
@@ -50,7 +56,8 @@ impl Journal {
         let mut base = self.0.store.as_os_str().to_owned();
         base.push(".spill");
         let (mark, disk) = (self.0.mark, Arc::clone(&self.0.disk));
-        SpillFiles(Arc::new(Shared { base: base.into(), mark, disk, bytes: AtomicU64::new(0) }))
+        let (bytes, turns) = (AtomicU64::new(0), Arc::new(Semaphore::new(TURNS)));
+        SpillFiles(Arc::new(Shared { base: base.into(), mark, disk, bytes, turns }))
     }
 }
 
@@ -59,6 +66,11 @@ impl SpillFiles {
     pub(crate) fn make(&self) -> io::Result<SpillFile> {
         let segment = Segment::make(&self.0.base, self.0.mark, &self.0.disk, false)?;
         Ok(SpillFile { files: self.clone(), segment, bytes: 0 })
+    }
+
+    /// Waits until the answer may write or read. `None`: the files are closed.
+    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0.turns).acquire_owned().await.ok()
     }
 
     /// Deletes the files of processes that ended. Blocks.
