@@ -137,7 +137,7 @@ impl Vault {
         let mut asked = keys.to_vec();
         asked.sort_unstable();
         let is_asked = |key| asked.binary_search(&key).is_ok();
-        looked.found.retain(|found| found.head.keys.all().any(is_asked));
+        looked.found.retain(|found| found.head.all_keys().any(is_asked));
         Ok(looked)
     }
 
@@ -344,7 +344,7 @@ fn in_index(key: &Key) -> i64 {
 
 /// What the index keeps of a record's keys, each once.
 fn found_by(head: &Head) -> Vec<i64> {
-    let mut keys: Vec<i64> = head.keys.all().map(|key| in_index(&key)).collect();
+    let mut keys: Vec<i64> = head.all_keys().map(|key| in_index(&key)).collect();
     keys.sort_unstable();
     keys.dedup();
     keys

@@ -114,7 +114,8 @@ fn action(matches: &Matches<'_>, step: &Step, known: &OfStep, evidence: &[Eviden
     }
 }
 
-/// Decides about a thought that the client sends. The record that has it names its maker, else the form of its payload.
+/// Decides about a thought that the client sends. The record that has its payload names its maker, wherever the client has
+/// moved it; else the form of the payload does.
 /// An unknown maker's thought keeps its seal on its own wire only.
 fn of_the_client(matches: &Matches<'_>, step: &Step, found: Option<&Match>) -> Action {
     let Ask { contract, origin, is_own_wire, .. } = *matches.ask;
@@ -123,13 +124,15 @@ fn of_the_client(matches: &Matches<'_>, step: &Step, found: Option<&Match>) -> A
     let by_form =
         || step.maker.zip(model_name::family(&origin.model)).map(|(its, ours)| its == ours);
     // The client may have edited the thought, or joined several: it stays a thought of that answer's maker.
-    let is_foreign = || {
-        let makers = of_record.map(|head| &head.origin).into_iter().chain(matches.makers(step));
-        makers.map(reads).reduce(|one, other| one || other).filter(|reads| !reads)
+    let makers = || of_record.map(|head| &head.origin).into_iter().chain(matches.makers(step));
+    let one_reads = |makers: &mut dyn Iterator<Item = &Origin>| {
+        makers.map(&reads).reduce(|one, other| one || other)
     };
     let reads = match of_record.filter(|head| is_its(step, head)) {
         Some(head) => Some(reads(&head.origin)),
-        None => by_form().or_else(is_foreign),
+        None => one_reads(&mut matches.makers_of_payloads(step))
+            .or_else(by_form)
+            .or_else(|| one_reads(&mut makers()).filter(|reads| !reads)),
     };
     let own = step.own.unwrap_or_default();
     let takes_words = !contract.signed || contract.unsealed;

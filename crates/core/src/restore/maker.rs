@@ -48,6 +48,12 @@ pub(crate) fn shows_copy(step: &Step, head: &Head) -> bool {
 }
 
 impl<'a> Matches<'a> {
+    /// The makers of the payloads that the client sends in this step, by the records that have these payloads.
+    pub(crate) fn makers_of_payloads(&self, step: &Step) -> impl Iterator<Item = &'a Origin> {
+        let heads = step.payloads().flat_map(|key| self.with_key(&key));
+        heads.filter(|(_, head)| is_its(step, head)).map(|(_, head)| &head.origin)
+    }
+
     /// The makers of a step that has no record at this endpoint, by the records that another endpoint's rules find.
     pub(crate) fn makers(&self, step: &Step) -> impl Iterator<Item = &'a Origin> {
         self.hinted(step).map(|(_, head)| &head.origin)

@@ -86,7 +86,7 @@ impl<'a> Matches<'a> {
         let records: Vec<&Head> = records.into_iter().collect();
         let mut by_key: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
         for (index, record) in records.iter().enumerate() {
-            record.keys.all().for_each(|key| by_key.entry(key).or_default().push(index));
+            record.all_keys().for_each(|key| by_key.entry(key).or_default().push(index));
         }
         let steps = Vec::with_capacity(question.steps.len());
         let mut matches = Matches { question, records, ask, by_key, steps };

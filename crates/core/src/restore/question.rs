@@ -91,6 +91,12 @@ impl Step {
         self.answered.into_iter().chain(self.elsewhere.filter(|it| self.answered != Some(*it)))
     }
 
+    /// The keys of the payloads that the client sends.
+    pub(super) fn payloads(&self) -> impl Iterator<Item = Key> {
+        let whole = self.own.and_then(|own| own.payloads);
+        whole.into_iter().chain(self.seals.iter().copied())
+    }
+
     /// Whether a record with this key answered the same history.
     pub(super) fn is_behind(&self, key: &Key) -> bool {
         self.histories().any(|it| it == *key)
@@ -213,6 +219,7 @@ impl Question {
         for step in &self.steps {
             keys.extend(step.visible.calls.iter().filter_map(|call| call.names));
             keys.extend(step.ticket);
+            keys.extend(step.payloads());
             if !step.is_anchored() {
                 keys.extend(step.histories());
             }

@@ -51,6 +51,14 @@ pub struct Head {
     pub at: u64,
 }
 
+impl Head {
+    /// All keys by which the record is found: those of its answer, and those of its payloads, which name its maker.
+    pub fn all_keys(&self) -> impl Iterator<Item = Key> {
+        let payloads = self.thought.and_then(|thought| thought.payloads);
+        self.keys.all().chain(payloads).chain(self.seals.iter().copied())
+    }
+}
+
 /// A record as the vault keeps it. Clones share it.
 #[derive(Clone)]
 pub struct Found {
@@ -73,7 +81,7 @@ pub struct Keys {
 
 impl Keys {
     /// All of them.
-    pub fn all(&self) -> impl Iterator<Item = Key> {
+    fn all(&self) -> impl Iterator<Item = Key> {
         self.anchors.iter().copied().chain(self.thought).chain([self.answered])
     }
 }

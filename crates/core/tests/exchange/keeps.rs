@@ -116,7 +116,13 @@ fn conversation(world: u64, targets: &[Target]) -> usize {
     gateway.settings = settings();
     gateway.handling.thoughts = Thoughts::Show;
     let (mut contents, mut truths, mut requests) = (Vec::new(), Vec::<Truth>::new(), 0);
+    let mut is_edited = false;
     for question in 0..3 + random.below(3) {
+        if question > 0 && random.below(4) == 0 {
+            // Answers without calls are not found by their history any more.
+            contents[0] = Content::text(Speaker::Human, format!("Rather {question}?"));
+            is_edited = true;
+        }
         contents.push(Content::text(Speaker::Human, format!("Question {question}?")));
         let calls = random.below(3);
         for round in 0..=calls {
@@ -132,6 +138,8 @@ fn conversation(world: u64, targets: &[Target]) -> usize {
             let (contract, own) = (&gateway.target.rule.contract, gateway.target.origin(None));
             for Truth { maker, words } in &truths {
                 if !contract.can_read(maker, &own) {
+                    // Plain words behind an edited history may be anybody's; a seal names its maker.
+                    let words = if is_edited { &words[1..] } else { &words[..] };
                     let gone = words.iter().find(|word| sent.contains(word.as_str()));
                     assert_eq!(gone, None, "world {world}: {maker:?} to {own:?}:\n{body}\n{sent}");
                 }

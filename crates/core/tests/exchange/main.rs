@@ -141,7 +141,7 @@ impl Gateway {
                 Vec::new()
             }
             Need::Lookup(keys) => {
-                let hit = |head: &Head| head.keys.all().any(|key| keys.contains(&key));
+                let hit = |head: &Head| head.all_keys().any(|key| keys.contains(&key));
                 let hits = self.records.iter().filter(|(head, _)| hit(head)).cloned();
                 hits.map(|(head, kept)| Found { head: head.into(), kept: kept.into() }).collect()
             }

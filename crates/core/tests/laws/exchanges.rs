@@ -238,7 +238,7 @@ impl Talk {
 /// What is decided with these of the records in the vault.
 fn planned(question: &Question, records: &[Head], contract: &Contract) -> Vec<Decision> {
     let asked = question.keys();
-    let is_hit = |head: &&Head| head.keys.all().any(|key| asked.contains(&key));
+    let is_hit = |head: &&Head| head.all_keys().any(|key| asked.contains(&key));
     let found: Vec<Head> = records.iter().filter(is_hit).cloned().collect();
     let ask =
         Ask { contract, origin: &origin(), is_own_wire: true, is_thinking: true, is_afresh: false };

@@ -81,7 +81,7 @@ impl Vault {
         };
         let question = Question::read(contents, about, &self.secret, Version::CURRENT);
         let keys = question.keys();
-        let hit = |head: &Head| head.keys.all().any(|key| keys.binary_search(&key).is_ok());
+        let hit = |head: &Head| head.all_keys().any(|key| keys.binary_search(&key).is_ok());
         let mut heads: Vec<Head> =
             self.records.values().map(|(head, _)| head).filter(|head| hit(head)).cloned().collect();
         let ask = Ask {

@@ -160,7 +160,7 @@ impl Vault for One {
             self.0.mood(false).await?;
             let rows = self.0.rows.lock().unwrap();
             let hits = rows.iter().filter(|(tenant, head, _)| {
-                *tenant == self.1 && head.keys.all().any(|key| keys.contains(&key))
+                *tenant == self.1 && head.all_keys().any(|key| keys.contains(&key))
             });
             let found = hits.map(|(_, head, kept)| Found {
                 head: head.clone().into(),

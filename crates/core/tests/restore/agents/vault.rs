@@ -63,7 +63,7 @@ impl Planned {
 }
 
 fn keys_of(head: &Head) -> Vec<Key> {
-    head.keys.all().collect()
+    head.all_keys().collect()
 }
 
 impl Vault {
