@@ -1,4 +1,4 @@
-//! Servers that refused a request for an optional part of it, so that it is left out from then on.
+//! Remembers servers that refused the optional part of a request, so that later requests leave it out.
 
 use bytes::Bytes;
 use std::collections::HashMap;
@@ -6,27 +6,26 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a refusal counts; servers are replaced by newer ones.
+/// The lifetime of a refusal. It expires because servers are updated.
 const HOLDS: Duration = Duration::from_secs(24 * 60 * 60);
-/// More servers than this are not kept; callers name none, so there are as many as are configured.
+/// The map is cleared when it has this many servers. Callers cannot name servers, so it has only configured ones.
 const MOST: usize = 1_024;
 
 static REFUSED: Mutex<Option<HashMap<String, Refused>>> = Mutex::new(None);
 
-/// A refusal, and when it came.
 struct Refused {
     said: Bytes,
     since: Instant,
 }
 
-/// The refusal of a server that takes requests only without their optional part.
+/// The remembered refusal of a server that accepts requests only without their optional part.
 pub(crate) fn refusal(server: &str) -> Option<Bytes> {
     let refused = lock();
     let refused = refused.as_ref()?.get(server)?;
     (refused.since.elapsed() < HOLDS).then(|| refused.said.clone())
 }
 
-/// This server took a request only without its optional part.
+/// Remembers that a server accepted a request only without its optional part.
 pub(crate) fn remember(server: String, said: Bytes) {
     let mut refused = lock();
     let known = refused.get_or_insert_default();

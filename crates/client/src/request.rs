@@ -17,8 +17,8 @@ use crate::proxy::{basic, credentials};
 use crate::scrub::{Forms, Secrets};
 use crate::secret::{Auth, Secret};
 
-/// Makes a body without its optional part, from the body and its refusal. `None` if it has none, or the refusal is about
-/// something else.
+/// Removes the optional part of a body, given the body and its refusal. Returns `None` if the body has no such part, or
+/// if the refusal is about something else.
 pub type Plainer = fn(&[u8], &[u8]) -> Option<Vec<u8>>;
 
 /// Decides by the body of a 5xx whether a retry is useless.
@@ -31,20 +31,20 @@ pub struct Request {
     pub method: Method,
     /// The absolute URL; a `user:password@` in it becomes a `Basic` credential.
     pub url: Uri,
-    /// The headers, sent in this order; those that belong to a connection, not to a request, are left out.
+    /// The headers, sent in this order. Headers of a connection are left out.
     pub headers: HeaderMap,
-    /// The body; empty for none.
+    /// The body; may be empty.
     pub body: Bytes,
-    /// Where the body has an optional part that not every server takes: makes the body without it.
+    /// Removes an optional part of the body that some servers refuse.
     pub plainer: Option<Plainer>,
-    /// Recognises a 5xx that no retry can help.
+    /// Recognises a 5xx for which a retry is useless.
     pub lasting: Option<Lasting>,
-    /// How the request proves who is asking; it replaces a header of the same name.
+    /// The credential. It replaces a header of the same name.
     pub auth: Auth,
-    /// What travels beside the request: handing on those of a caller's request keeps the letter case
-    /// of its header names over HTTP/1.1.
+    /// Extensions of the HTTP request. The extensions of a caller's request preserve the letter case of its header
+    /// names over HTTP/1.1.
     pub extensions: Extensions,
-    /// What each try has to pass before it goes out.
+    /// Lets each attempt out, or holds it back.
     pub gate: Option<Arc<dyn Gate>>,
 }
 
@@ -88,12 +88,12 @@ impl Request {
         Ok(Self { body: body.into(), ..Self::new(Method::POST, url)? })
     }
 
-    /// What of its credential, and of secrets in its headers, must not come back.
+    /// The secrets that an answer must not repeat: the credential, and the private parts of headers.
     pub(crate) fn secrets(&self) -> Secrets {
         let mut forms = self.auth.secrets();
         let user = self.url.authority().and_then(|it| credentials(it.as_str()));
         forms.extend(user.and_then(|(_, password)| password.forms()));
-        // What a caller sent along may come back to it; what is ours was marked as it was put in.
+        // An answer may repeat the caller's own headers. Headers from the configuration were marked as sensitive.
         for (name, value) in self.headers.iter().filter(|(_, value)| value.is_sensitive()) {
             let parts = private_parts(name.as_str(), value.to_str().unwrap_or_default());
             forms.extend(parts.into_iter().filter_map(Forms::of).map(Arc::new));
@@ -101,12 +101,12 @@ impl Request {
         Secrets::new(forms)
     }
 
-    /// Builds what goes out: credential in place, connection headers left out, order kept.
+    /// Builds the HTTP request: adds the credential, removes connection headers, and keeps the order of the others.
     pub(crate) fn prepare(&self, user_agent: &str) -> Result<http::Request<Bytes>, ClientError> {
         let (mut url, user) = split_user(&self.url)?;
         let mut auth_header = None;
         match &self.auth {
-            // What signs is put in last, and what is exchanged for a token before.
+            // `Aws` signs the finished request below. `Token` was exchanged for a bearer token before.
             Auth::None | Auth::Aws(_) | Auth::Token(_) => {}
             Auth::Bearer(secret) => {
                 auth_header = Some((AUTHORIZATION, secret_value("Bearer ", secret)?));
@@ -144,7 +144,7 @@ impl Request {
     ) -> Result<HeaderMap, ClientError> {
         let identity = HeaderValue::from_static("identity");
         let listed = listed_in_connection(&self.headers);
-        // The map is filled anew because taking an entry out of one disturbs its order.
+        // Builds a new map, because removing an entry from a map disturbs its order.
         let mut headers = HeaderMap::with_capacity(self.headers.len() + 3);
         for (name, value) in &self.headers {
             let is_replaced = auth.as_ref().is_some_and(|(replaced, _)| replaced == name);
@@ -183,7 +183,7 @@ impl fmt::Debug for Request {
     }
 }
 
-/// Says whether a header speaks of one connection, so that it must not travel further (RFC 9110, 7.6.1).
+/// Whether a header belongs to one connection, so that it must not be forwarded (RFC 9110, 7.6.1).
 fn belongs_to_connection(name: &HeaderName) -> bool {
     const LISTED: [HeaderName; 10] = [
         CONNECTION,
@@ -249,7 +249,7 @@ fn with_parameter(url: &Uri, name: &str, secret: &Secret) -> Result<Uri, ClientE
     })
 }
 
-/// The form of a text in a query or a form: everything but letters, digits and `-._~` as bytes.
+/// Percent-encodes a text for a query or a form: all bytes except letters, digits and `-._~`.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

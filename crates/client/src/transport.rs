@@ -20,26 +20,26 @@ use crate::secret::Auth;
 
 /// An upstream without a network: a simulator in the same process.
 pub trait InProcess: Send + Sync {
-    /// Answers one request; its URL is absolute and its credential in place.
+    /// Answers one request. Its URL is absolute, and its credential is in place.
     ///
     /// An error stands for a connection that failed.
     fn handle(&self, request: http::Request<Bytes>) -> InProcessAnswer<'_>;
 }
 
-/// What an [`InProcess`] upstream gives back: the future of an answer.
+/// The future that [`InProcess::handle`] returns.
 pub type InProcessAnswer<'a> =
     Pin<Box<dyn Future<Output = Result<Response, ClientError>> + Send + 'a>>;
 
-/// Where requests go; callers need not know which.
+/// The way to an upstream. Callers use both kinds alike.
 #[derive(Clone)]
 pub enum Transport {
-    /// To a server, over the network.
+    /// A server, over the network.
     Http(Client),
-    /// To a simulator in this process.
+    /// A simulator in this process.
     InProcess {
         /// The simulator.
         upstream: Arc<dyn InProcess>,
-        /// Its time limits and user agent; the rest has no meaning here.
+        /// Only its time limits and its user agent are used.
         config: Arc<ClientConfig>,
     },
 }
@@ -50,7 +50,7 @@ impl Transport {
         Self::InProcess { upstream, config: Arc::default() }
     }
 
-    /// Gives the settings that requests are sent with.
+    /// The settings for all requests.
     pub fn config(&self) -> &ClientConfig {
         match self {
             Self::Http(client) => client.config(),
@@ -58,8 +58,8 @@ impl Transport {
         }
     }
 
-    /// Sends a request and waits for the head of the answer, whatever its status. A server that takes it only without
-    /// its optional part ([`Request::plainer`]) is asked so at once from then on.
+    /// Sends a request and waits for the head of the answer, whatever its status. If the server refuses the optional
+    /// part ([`Request::plainer`]), this and further requests go without it.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl Transport {
         Ok(answer)
     }
 
-    /// Sends a request whose credential, if it has one, is that of its own.
+    /// Sends a request with the credential that it has. Requests that fetch a token use this directly.
     pub(crate) async fn send_as_it_is(&self, request: &Request) -> Result<Response, ClientError> {
         let answer = match self {
             Self::Http(client) => client.send(request).await,
@@ -125,10 +125,10 @@ impl Transport {
         Ok(answer.without(request.secrets()))
     }
 
-    /// Sends a request and tries again, as the policy allows, before any byte of a body was read.
+    /// Sends a request, and retries it as the policy allows, before the caller reads any byte of a body.
     ///
-    /// Each further try is told to `on_retry` before the wait begins. What comes back is the last
-    /// try's outcome: an answer of any status, or an error.
+    /// Each retry is reported to `on_retry` before the wait begins. The result is the outcome of the last attempt: an
+    /// answer of any status, or an error.
     ///
     /// # Errors
     ///
@@ -163,7 +163,7 @@ impl Transport {
             };
             attempt += 1;
             on_retry(&Retry { attempt, wait, failure });
-            // The failed answer is let go before the wait, so that it holds no connection.
+            // Drops the failed answer before the wait, so that it holds no connection.
             drop(outcome);
             sleep(wait).await;
         }
@@ -182,7 +182,7 @@ impl fmt::Debug for Transport {
 /// The maximum number of bytes read from the body of a failure.
 const FAILURE: usize = 1024 * 1024;
 
-/// Whether no retry can help against a 5xx.
+/// Whether a retry is useless after this 5xx.
 async fn is_lasting(request: &Request, answer: &mut Response) -> bool {
     match request.lasting.filter(|_| answer.status.is_server_error()) {
         Some(lasting) => lasting(&failure(answer).await),
@@ -198,19 +198,19 @@ async fn failure(answer: &mut Response) -> Bytes {
     body
 }
 
-/// A further try that is about to be made.
+/// A retry that is about to start.
 #[derive(Clone, Copy, Debug)]
 pub struct Retry<'a> {
     /// Its number, from 1.
     pub attempt: u32,
-    /// How long it waits.
+    /// The wait before it.
     pub wait: Duration,
-    /// Why it is needed.
+    /// The failure that caused it.
     pub failure: Failure<'a>,
 }
 
-/// Draws a number in `0.0..1.0`; each hasher state of the standard library is seeded anew, which is
-/// random enough to keep clients from knocking at the same moment.
+/// Draws a number in `0.0..1.0`. Each hasher state of the standard library has a new seed, which is random enough to
+/// keep clients from retrying at the same moment.
 fn jitter() -> f64 {
     let drawn = RandomState::new().hash_one(0u8) >> 32;
     f64::from(u32::try_from(drawn).unwrap_or_default()) / f64::from(u32::MAX)

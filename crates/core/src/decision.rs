@@ -1,46 +1,46 @@
-//! What is decided about a thought. Whatever decides, applies, counts or explains speaks in [`Decision`]s.
+//! Decisions about thoughts. All code that decides, applies, counts or explains uses [`Decision`].
 
 use crate::contract::Level;
 use crate::json::Writer;
 use std::borrow::Cow;
 
-/// What is decided about one answer of the model, or about one block, and why.
+/// The decision about one answer of the model, or about one block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The index of the message in the conversation; of an answer the first one.
+    /// The index of the message in the conversation; for an answer, its first message.
     pub message: usize,
-    /// The index of the block in the message as it goes out, one behind the last for a payload on the message as a whole;
-    /// `None`: it is about the answer as a whole, as far as the vault knows it.
+    /// The index of the block in the outgoing message. The index after the last block stands for a payload on the
+    /// message as a whole. `None`: the decision is about the whole answer.
     pub block: Option<usize>,
-    /// What happens.
+    /// The action.
     pub action: Action,
-    /// Why, in a sentence.
+    /// The reason, as a sentence.
     pub reason: Cow<'static, str>,
     /// The setting that decided, or `contract`.
     pub setting: &'static str,
-    /// The record that an answer is known to come from, whatever happens. Behind it those of further answers, where the
-    /// client has merged several into one message.
+    /// The record of the answer, whatever the action. Further records follow if the client merged several answers into
+    /// one message.
     pub evidence: Vec<Evidence>,
-    /// Of an answer: what became of its thought in an earlier request, and stays so in this one and in later ones.
+    /// The fate of the answer's thought in an earlier request. This request and later ones repeat it.
     pub lasting: Option<Lasting>,
 }
 
-/// What became of the thought of an answer, and stays so as long as the messages before it and the answer do.
+/// The fate of an answer's thought that later requests repeat, as long as the answer and the messages before it are
+/// unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lasting {
-    /// It was left out although a record was there.
+    /// The thought was left out although its record was there.
     LeftOut,
-    /// It was left out as one of those beyond `max_restore_tokens`.
+    /// The thought was left out because of `max_restore_tokens`.
     OverLimit,
-    /// The answer was told in words, or the value that the provider documents stood in the thought's place.
+    /// Words replaced the answer, or the provider's documented value replaced the thought.
     Told,
 }
 
 impl Lasting {
-    /// All of them.
     pub(crate) const ALL: [Lasting; 3] = [Lasting::LeftOut, Lasting::OverLimit, Lasting::Told];
 
-    /// Why the thought does not go, although its record is there.
+    /// The reason why the thought stays out although its record is there.
     pub(crate) const fn why(self) -> Why {
         match self {
             Lasting::LeftOut => Why::LeftOut,
@@ -50,32 +50,32 @@ impl Lasting {
     }
 }
 
-/// What happens to a thought.
+/// The fate of a thought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Put in, because the contract demands it.
+    /// Sent although it would be stripped, because the contract demands it.
     Add,
-    /// Several thoughts fit, so that none is put back; the number of them.
+    /// Several unequal records fit, so that no thought is put back. Has the number of records.
     Ambiguous(usize),
-    /// Nobody has it, and the value that the provider documents for such calls stands in its place.
+    /// The thought is missing. The value that the provider documents for such calls replaces it.
     Bypass,
-    /// Left out, because the target refuses or cannot use it.
+    /// Left out, because the target refuses it or cannot use it.
     Drop(Why),
-    /// It is known that there was none.
+    /// The answer is known to have had no thought.
     Empty,
-    /// It is a fragment of the answer before: nothing but results stands between.
+    /// The answer is a fragment of the one before: only tool results are between them.
     GoesOn,
     /// Sent, as the client sends it.
     Keep,
-    /// None was found.
+    /// No usable record was found.
     Miss(Why),
-    /// Nobody has it, and the request goes without thinking.
+    /// The thought is missing, and the request goes without thinking.
     Off,
     /// Put back from the vault.
     Restore,
-    /// Left out, because a setting says so or nothing asks for it.
+    /// Left out, because a setting says so or the contract does not want it.
     Strip,
-    /// Nobody has it, and the answer is told in words.
+    /// The thought is missing, and words replace the answer.
     Tell,
     /// The client's own thought, sent without its seal, because its maker is unknown.
     Unseal,
@@ -98,7 +98,7 @@ impl Action {
         }
     }
 
-    /// The public spelling of what becomes of an answer.
+    /// The public spelling of an answer's fate.
     #[must_use]
     pub const fn outcome(self) -> &'static str {
         match self {
@@ -147,7 +147,7 @@ impl Decision {
         decision
     }
 
-    /// It is decided otherwise about the answer.
+    /// Changes the action, and the reason with it.
     pub(crate) fn turns_to(&mut self, action: Action) {
         self.action = action;
         let reason = match action {
@@ -165,14 +165,13 @@ impl Decision {
         self.reason = Cow::Borrowed(reason);
     }
 
-    /// The record that the answer is known to come from.
+    /// The first record of the answer.
     #[must_use]
     pub fn found(&self) -> Option<&Evidence> {
         self.evidence.first()
     }
 
-    /// Writes the members of an object about it: of an answer what becomes of it and what says which record it is, of a
-    /// block what happens to it.
+    /// Writes the members of a JSON object. An answer has its outcome and its records, a block has its action.
     pub fn write_members(&self, w: &mut Writer) {
         w.field_u64("message", self.message as u64);
         match self.block {
@@ -189,7 +188,7 @@ impl Decision {
         }
     }
 
-    /// The records that an answer comes from, each with what happens to its thought.
+    /// The records of an answer, each with the action for its thought.
     pub fn parts(&self) -> impl Iterator<Item = (Action, &Evidence)> {
         let is_restored = self.action == Action::Restore;
         self.evidence.iter().enumerate().map(move |(at, found)| match at {
@@ -201,24 +200,24 @@ impl Decision {
     }
 }
 
-/// What says which record an answer is, whether or not its thought goes back.
+/// The evidence that a record belongs to an answer, whether or not its thought goes back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// The record's id.
     pub id: String,
     /// Its index among the records.
     pub record: usize,
-    /// What says so.
+    /// The kind of evidence.
     pub level: Level,
-    /// The first call of the answer that is one of the record's.
+    /// The first call of the answer that is in the record.
     pub first: usize,
-    /// For each call of the answer from there on the call of the record that it is.
+    /// For each call of the answer from `first` on, the same call in the record.
     pub calls: Vec<usize>,
     /// Its thought can go back.
     pub is_usable: bool,
     /// The target cannot read it.
     pub is_foreign: bool,
-    /// Ids name it.
+    /// Ids name the record.
     pub is_anchored: bool,
     /// The text of the answer begins with a copy of its thought.
     pub shows_copy: bool,
@@ -237,50 +236,51 @@ impl Evidence {
     }
 }
 
-/// Why a thought does not go.
+/// The reason why a thought is not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// Several fit.
+    /// Several records fit.
     Ambiguous,
-    /// What stands before it is not what stood there when it was thought.
+    /// The messages before it have changed since the model thought it.
     Changed,
-    /// The client sends thoughts of its own, and what they are bound to is not known.
+    /// The client sends thoughts without a record, so that it is not known what they are bound to.
     ClientKeepsOwn,
     /// It was cut off.
     Cut,
-    /// Its answer was cut off, and it is bound to all of it.
+    /// Its answer was cut off, and the thought is bound to all of it.
     CutAnswer,
-    /// Its answer was cut off, of which it is a payload.
+    /// Its answer was cut off, and the payload belongs to all of it.
     CutPayload,
     /// The model refuses thoughts of earlier turns.
     Earlier,
     /// The model refuses thoughts in requests.
     Forbidden,
-    /// It was thought where the target cannot read it.
+    /// The target cannot read thoughts of its maker.
     Foreign,
-    /// A thought between it and those that are sent is missing.
+    /// A thought between it and the sent thoughts is missing.
     Gap,
-    /// It was left out of the request that an answer behind it was given to.
+    /// An earlier request left it out, and a later answer has followed.
     LeftOut,
     /// No record was found.
     NoRecord,
-    /// The restored thoughts behind it take all that the limit lets go back.
+    /// The newer restored thoughts use up `max_restore_tokens`.
     OverLimit,
     /// The provider refused a request with it.
     Refused,
-    /// It is a part of an answer whose thought stands elsewhere in the request, and more than results stands between.
+    /// It is a part of an answer whose thought is elsewhere in the request, and more than tool results are between
+    /// them.
     Separate,
     /// The answer had no thought, and the provider refuses that.
     Silent,
-    /// The caller broke the answer off, and the model takes no part of one.
+    /// The caller stopped the answer, and the model accepts only whole thoughts.
     Stopped,
-    /// Words, or the provider's documented value, took its place when its record was not there.
+    /// Words, or the documented value, replaced it when its record was missing.
     Told,
-    /// It has nothing but a payload, and the model takes text.
+    /// It has only a payload, and the model reads only text.
     Unreadable,
     /// Its maker is unknown, and it came on another wire.
     Unknown,
-    /// It has no payload, and the model takes no other.
+    /// It has no payload, and the model accepts only sealed thoughts.
     Unsealed,
 }
 
@@ -326,7 +326,7 @@ impl Why {
     }
 }
 
-/// The numbers of assistant messages in a request.
+/// The numbers of assistant messages in a request, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Their thought was put back.
@@ -335,12 +335,12 @@ pub struct Counts {
     pub missed: usize,
     /// Several thoughts fit.
     pub ambiguous: usize,
-    /// Their thought must not go.
+    /// Their thought cannot be sent.
     pub dropped: usize,
 }
 
 impl Counts {
-    /// The numbers of what was decided about answers.
+    /// Counts the decisions about answers.
     #[must_use]
     pub fn of(decisions: &[Decision]) -> Self {
         let mut counts = Counts::default();
@@ -359,19 +359,19 @@ impl Counts {
     }
 }
 
-/// What was done about thoughts that are demanded and that nobody has.
+/// The substitutes for demanded thoughts that are missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Without {
-    /// So many answers carry the value that the provider documents for such calls.
+    /// The number of answers with the provider's documented value.
     pub bypassed: usize,
-    /// So many answers, and what their calls gave, are told in words.
+    /// The number of answers that words replace, together with their tool results.
     pub told: usize,
     /// Thinking is off in this request.
     pub is_off: bool,
 }
 
 impl Without {
-    /// The numbers of what was decided.
+    /// Counts the substitutes among the decisions.
     #[must_use]
     pub fn of(decisions: &[Decision]) -> Self {
         let count = |what| decisions.iter().filter(|it| it.action == what).count();

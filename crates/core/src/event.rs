@@ -1,4 +1,4 @@
-//! What decoders say while a response comes in, and how that folds into an [`Answer`].
+//! The events that decoders emit during a response, and the fold that turns them into an [`Answer`].
 
 use crate::answer::{Answer, BESIDE};
 use crate::content::{Block, Parameters, Text, Thinking, ToolCall};
@@ -6,10 +6,10 @@ use crate::json::{Gathered, Raw};
 use crate::problem::Problem;
 use crate::usage::Usage;
 
-/// One thing that a decoder learned. Text borrows from the input.
+/// One finding of a decoder. Text borrows from the input.
 ///
-/// `block` is the index of the block in the finished answer. A block's events come in order and blocks may
-/// interleave. A block is announced only once it is known to be one: an empty thought without a payload is none.
+/// `block` is the index of the block in the finished answer. The events of a block come in order, and blocks may
+/// interleave. A decoder announces a block only when it is certain; an empty thought without a payload is not a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event<'a> {
@@ -17,7 +17,7 @@ pub enum Event<'a> {
     ThinkingStart {
         /// Its index.
         block: usize,
-        /// The wire's own key that it comes in.
+        /// The wire's own key for it.
         source_field: &'a str,
     },
     /// More text of a thought.
@@ -31,9 +31,9 @@ pub enum Event<'a> {
     ThinkingEnd {
         /// Its index.
         block: usize,
-        /// Everything but its text, which came in deltas; `thought` in it is empty and means nothing.
+        /// The thought without its text, which came in deltas: `thought` in it is empty.
         thinking: &'a Thinking,
-        /// The text that stands instead of the deltas, where the wire's last word differs from them.
+        /// The wire's final text, if it differs from the deltas. It replaces them.
         thought: Option<&'a str>,
     },
     /// Visible text begins.
@@ -52,17 +52,16 @@ pub enum Event<'a> {
     TextEnd {
         /// Its index.
         block: usize,
-        /// Everything but the text, which came in deltas; `text` in it is empty and means nothing.
+        /// The block without its text, which came in deltas: `text` in it is empty.
         text: &'a Text,
-        /// The text that stands instead of the deltas, where the wire's last word differs from them.
+        /// The wire's final text, if it differs from the deltas. It replaces them.
         whole: Option<&'a str>,
     },
     /// A tool call begins.
     ToolCallStart {
         /// Its index.
         block: usize,
-        /// The call as far as it is known: its id, its name, and the form that its wire has it in. Arguments in it mean
-        /// nothing but their kind.
+        /// The call as known so far: its id, its name, and its form on the wire. Only the kind of its arguments counts.
         call: &'a ToolCall,
     },
     /// More of the arguments' text.
@@ -76,7 +75,7 @@ pub enum Event<'a> {
     ToolCallEnd {
         /// Its index.
         block: usize,
-        /// The call, whole.
+        /// The whole call.
         call: &'a ToolCall,
     },
     /// A block that comes in one piece.
@@ -86,40 +85,41 @@ pub enum Event<'a> {
         /// The block.
         value: &'a Block,
     },
-    /// Token counts; the last ones count.
+    /// Token counts. Later counts replace earlier ones.
     Usage(&'a Usage),
-    /// The answer ended as it should.
+    /// The proper end of the answer.
     Finish {
-        /// The provider's word for why.
+        /// The provider's word for the reason.
         finish_reason: Option<&'a str>,
         /// The model that answered.
         model: Option<&'a str>,
     },
-    /// Something about the response as a whole.
+    /// A fact about the whole response.
     Fact(Fact<'a>),
     /// A finding.
     Problem(&'a Problem),
-    /// Something about a further choice, whose blocks count from 0 again.
+    /// An event of a further choice, whose blocks count from 0 again.
     Choice {
         /// 1 for the second choice.
         index: usize,
-        /// What happened there.
+        /// Its event.
         event: &'a Event<'a>,
     },
 }
 
-/// Something about the response as a whole.
+/// A fact about the whole response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Fact<'a> {
-    /// What stands beside the message in a choice and has no name here; what comes later goes on with it.
+    /// Unknown members beside the message of a choice, or beside the response in an event. Later members are merged
+    /// into earlier ones.
     Beside {
         /// The wire whose members these are.
         wire: &'static str,
         /// An object with the members.
         members: &'a Raw,
     },
-    /// A field of the response that has no name here.
+    /// A field of the response that the neutral form does not have.
     Field {
         /// The wire whose field it is.
         wire: &'static str,
@@ -130,23 +130,23 @@ pub enum Fact<'a> {
     },
     /// An opaque payload on the message.
     MessageSignature(&'a str),
-    /// The model that answers; said as soon as it is known.
+    /// The model that answers, as soon as it is known.
     Model(&'a str),
-    /// More text of a refusal that stands beside the content.
+    /// More text of a refusal that is beside the content.
     Refusal(&'a str),
-    /// What the wire notes about the form of the response; never a member of it.
+    /// A note about the form of the response. It is never written as a member.
     Note {
         /// The wire whose note it is.
         wire: &'static str,
         /// The note's name.
         name: &'static str,
-        /// What is noted.
+        /// The noted value.
         value: &'a Raw,
     },
     /// The response's own id.
     ResponseId(&'a str),
-    /// The number of the last event, of a stream whose events are numbered and that broke off: whoever ends it goes on
-    /// from there. Not a part of the answer.
+    /// The number of the last event in a broken stream with numbered events. The events that end the stream for the
+    /// caller continue from it. Not a part of the answer.
     Sequence(u64),
     /// The stop sequence that ended the answer.
     StopSequence(&'a str),
@@ -154,9 +154,9 @@ pub enum Fact<'a> {
     ToolPlan(&'a str),
 }
 
-/// Takes events.
+/// Receives events.
 pub trait Sink {
-    /// Takes one event; what it borrows is gone afterwards.
+    /// Receives one event. Borrowed data is valid only during the call.
     fn event(&mut self, event: Event<'_>);
 }
 
@@ -176,20 +176,19 @@ impl Sink for Tee<'_> {
     }
 }
 
-/// Folds events into an answer; appends only, so a stream costs what its text costs.
+/// Folds events into an answer. Only appends, so that a stream costs no more than its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fold {
     answer: Answer,
     /// The thoughts that have begun and not ended.
     open: Vec<usize>,
     choices: Vec<Fold>,
-    /// What stands beside the message, and on which wire.
+    /// The members beside the message, and their wire.
     beside: Option<(&'static str, Gathered)>,
-    /// The fold counts the blocks and holds no contents.
+    /// Counts blocks and stores no contents.
     is_thin: bool,
     /// The places of thoughts that were taken out.
     vacancies: Vec<Vacancy>,
-    /// How many thoughts were taken out so far.
     taken: usize,
 }
 
@@ -198,11 +197,11 @@ pub struct Fold {
 pub struct Vacancy {
     choice: usize,
     block: usize,
-    /// Tells it from an earlier vacancy of the same block.
+    /// Distinguishes it from an earlier vacancy of the same block.
     number: usize,
 }
 
-/// More choices than this are a hostile upstream's; they share the last slot.
+/// Only a hostile upstream sends more choices. They share the last slot.
 const MAX_CHOICES: usize = 128;
 
 impl Fold {
@@ -212,7 +211,7 @@ impl Fold {
         Self::default()
     }
 
-    /// What was folded so far; the further choices, and what stands beside a message, are not in it yet.
+    /// The answer so far, without its further choices and without the members beside its message.
     #[must_use]
     pub fn so_far(&self) -> &Answer {
         &self.answer
@@ -227,7 +226,7 @@ impl Fold {
         self.choices.iter_mut().for_each(Fold::forget_contents);
     }
 
-    /// Takes out a thought that has ended, if there is one for which `is_large` is true. Its place stays empty until the
+    /// Takes out an ended thought for which `is_large` is true, if there is one. Its place stays empty until the
     /// thought is put back.
     pub fn take_thought(
         &mut self,
@@ -249,7 +248,7 @@ impl Fold {
         })
     }
 
-    /// Puts a thought back into its place. Has no effect if another block stands there by now.
+    /// Puts a thought back into its place. Has no effect if the place has another block by now.
     pub fn put_back(&mut self, vacancy: Vacancy, thinking: Thinking) {
         if let Some(choice) = vacancy.choice.checked_sub(1) {
             if let Some(fold) = self.choices.get_mut(choice) {
@@ -264,7 +263,7 @@ impl Fold {
         }
     }
 
-    /// Skips the contents of an event. Returns `false` for an event that a thin fold holds as well.
+    /// Skips the contents of an event. Returns `false` for an event that a thin fold also stores.
     fn skim(&mut self, event: Event<'_>) -> bool {
         match event {
             Event::ThinkingDelta { .. }
@@ -291,7 +290,7 @@ impl Fold {
         }
     }
 
-    /// The answer. Thoughts that had no end are marked partial.
+    /// Returns the answer. Thoughts without an end are marked partial.
     #[must_use]
     pub fn finish(mut self) -> Answer {
         for block in self.open {
@@ -300,7 +299,7 @@ impl Fold {
             }
         }
         let is_whole = self.answer.is_complete();
-        // What nothing was said after is a placeholder no longer: nobody counted this answer.
+        // Without a later count, the early counts of the answer are only placeholders.
         if let Some(usage) = self.answer.usage.as_mut().filter(|it| it.is_early && is_whole) {
             usage.forget_answer();
         }
@@ -313,7 +312,7 @@ impl Fold {
 
     fn put(&mut self, at: usize, block: Block) {
         self.vacancies.retain(|vacancy| vacancy.block != at);
-        // Decoders number blocks without holes; if one ever did not, the block is still kept.
+        // Decoders number blocks without gaps. If a decoder ever does not, the block is still kept.
         match self.answer.blocks.get_mut(at) {
             Some(slot) => *slot = block,
             None => self.answer.blocks.push(block),
@@ -384,7 +383,7 @@ impl Fold {
     }
 }
 
-/// A call whose arguments are still coming in; until its end they count as cut off.
+/// A call with incomplete arguments. Until its end they count as cut off.
 fn open_call(call: &ToolCall) -> ToolCall {
     let parameters = Parameters::Invalid(String::new());
     ToolCall { parameters, ..ToolCall::new(call.id.as_deref(), &call.name) }
@@ -449,7 +448,7 @@ mod tests {
         fold.event(Event::ThinkingEnd { block, thinking: &thinking, thought: None });
     }
 
-    /// Two thoughts that ended, one of them in a further choice, and one that goes on.
+    /// Two ended thoughts, one of them in a further choice, and an open one.
     fn fold() -> Fold {
         let mut fold = Fold::new();
         think(&mut fold, 0, "first");

@@ -1,4 +1,4 @@
-//! The request that goes out: a conversation, a target and settings become bytes.
+//! The outgoing request: turns a conversation, a target and settings into bytes.
 
 mod fitting;
 mod forced;
@@ -24,31 +24,30 @@ use crate::settings::Resolved;
 use crate::wire::{budget_below, foreign};
 use std::borrow::Cow;
 
-/// A request, ready to be sent once a credential is on it.
+/// A request that lacks only its credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outgoing {
     /// The address.
     pub url: String,
-    /// Headers beside those of the transport and the credential.
+    /// Headers, except those of the transport and the credential.
     pub headers: Vec<(String, String)>,
     /// The JSON body.
     pub body: String,
-    /// Whether a stream is asked for.
+    /// Whether the request asks for a stream.
     pub stream: bool,
-    /// What was decided about each thought.
+    /// The decisions about its thoughts.
     pub decisions: Vec<Decision>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<Problem>,
-    /// What the wire cannot say and was left out.
+    /// Names of the parts that the wire cannot express.
     pub untranslated: Vec<String>,
-    /// The parameters that say something else than was asked for, because the model takes nothing nearer.
+    /// The parameters that differ from the request, because the model accepts no nearer value.
     pub adapted: Vec<&'static str>,
 }
 
 /// The name of an answer's text in `untranslated=`.
 pub(crate) const TEXT: &str = "text";
 
-/// Writes the request with what was decided about its thoughts.
 pub(crate) fn write(
     request: &Request,
     applied: Applied<'_>,
@@ -111,7 +110,7 @@ fn for_house<'c>(contents: Cow<'c, [Content]>, target: &Target) -> Cow<'c, [Cont
     contents
 }
 
-/// The parameters that settings add to a body that stays the caller's.
+/// The parameters that settings add to a caller's own body.
 pub(crate) fn said(request: &Request, target: &Target, settings: &Resolved) -> Parameters {
     let mut asks = parameters::adapt(request, target, settings, true);
     if let Some(tokens) = asks.max_tokens {
@@ -122,8 +121,8 @@ pub(crate) fn said(request: &Request, target: &Target, settings: &Resolved) -> P
     asks
 }
 
-/// A body that goes to this target, with no cap on the answer above this one; `None` where it is so already. A cap on the
-/// thought (Messages) that is no longer below it is lowered as well.
+/// Lowers the caps on the answer to `tokens`, or adds a cap. On Messages, a cap on the thought that is no longer below
+/// the new cap is lowered as well. Returns `None` if the body needs no change.
 pub(crate) fn at_most(body: &str, target: &Target, tokens: u64) -> Option<String> {
     const THOUGHT: &str = "thinking.budget_tokens";
     let doc = Doc::parse_str(body).ok()?;
@@ -149,12 +148,12 @@ pub(crate) fn at_most(body: &str, target: &Target, tokens: u64) -> Option<String
     (!patches.is_empty()).then(|| merged_in(body.to_owned(), &patches))
 }
 
-/// A body with JSON objects merged into it, written anew.
+/// Merges JSON objects into a body, which is written anew.
 fn merged(body: String, patches: &[Raw]) -> String {
     patches.iter().fold(body, |body, patch| patched(&body, patch, merge))
 }
 
-/// A caller's body with JSON objects merged into it; members that they do not name keep their bytes.
+/// Merges JSON objects into a caller's body. Other members keep their bytes.
 pub(crate) fn merged_in(body: String, patches: &[Raw]) -> String {
     patches.iter().fold(body, |body, patch| {
         let edited = edited(&body, patch.doc().root());
@@ -175,8 +174,8 @@ fn edited(body: &str, patch: Val<'_>) -> Option<String> {
     String::from_utf8(plan.apply(body.as_bytes()).into_owned()).ok()
 }
 
-/// The body without the question for usage, for a server whose refusal names it. `None` if the body does not ask, or
-/// something else was refused.
+/// Removes the question for usage from a body, if the server's refusal names it. Returns `None` if the body has no such
+/// question, or if the refusal is about something else.
 #[must_use]
 pub fn without_usage(body: &[u8], refusal: &[u8]) -> Option<Vec<u8>> {
     const QUESTION: &str = "stream_options";
@@ -186,8 +185,8 @@ pub fn without_usage(body: &[u8], refusal: &[u8]) -> Option<Vec<u8>> {
     Some(without_member(body, QUESTION)?.into_bytes())
 }
 
-/// The body in the form that the platform takes on which the target's API stands; all that it does not have to change keeps
-/// its bytes. `None` where the body is right as it is.
+/// Changes a body into the form of the platform that hosts the target's API. Unchanged members keep their bytes.
+/// Returns `None` if the body needs no change.
 #[must_use]
 pub fn dressed(body: &str, target: &Target) -> Option<String> {
     let (name, version) = target.dialect.hosted?.version;
@@ -208,8 +207,8 @@ pub fn dressed(body: &str, target: &Target) -> Option<String> {
     String::from_utf8(plan.apply(body.as_bytes()).into_owned()).ok()
 }
 
-/// The headers of a request on behalf of a caller: the caller's own go before, and of lists of beta features each side
-/// adds to the other's.
+/// Merges the headers of a caller's request with the target's own. The caller's value wins, but lists of beta features
+/// are joined.
 #[must_use]
 pub fn merged_headers(
     own: &[(String, String)],
@@ -241,7 +240,7 @@ pub fn merged_headers(
 fn patched(body: &str, patch: &Raw, how: fn(Val<'_>, Val<'_>) -> Raw) -> String {
     match Doc::parse_str(body) {
         Ok(doc) => how(doc.root(), patch.doc().root()).as_str().to_owned(),
-        // Wires write JSON; were one ever to fail, its own words go out unpatched.
+        // Wires write valid JSON. If one ever fails, its text goes out unpatched.
         Err(_) => body.to_owned(),
     }
 }

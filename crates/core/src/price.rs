@@ -1,10 +1,10 @@
-//! What answers cost.
+//! The costs of answers.
 //!
-//! Prices are whole micro-dollars for a million tokens, costs whole micro-dollars: nothing is a fraction, so that sums
-//! over any number of answers are exact. A micro-dollar is a millionth of a dollar. What a cost comes to is said here and
-//! nowhere else: for traces, budgets, metrics and screens.
+//! Prices are whole micro-dollars for a million tokens, and costs are whole micro-dollars. There are no fractions, so
+//! that sums over any number of answers are exact. A micro-dollar is a millionth of a dollar. Traces, budgets, metrics
+//! and screens all take their costs from here.
 //!
-//! The built-in prices are a table, `price/prices.tsv`, dated, with the page of each provider.
+//! The built-in prices are a dated table with the price page of each provider: `price/prices.tsv`.
 
 mod table;
 pub mod tier;
@@ -12,35 +12,35 @@ pub mod tier;
 use crate::usage::Usage;
 use std::fmt;
 
-/// So many tokens have one price.
+/// The number of tokens that a rate is for.
 const PER: u128 = 1_000_000;
 
-/// So many micro-dollars are a dollar.
+/// The number of micro-dollars in a dollar.
 pub const DOLLAR: u64 = 1_000_000;
 
-/// What a million tokens cost, in micro-dollars.
+/// Prices of a million tokens, in micro-dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rates {
     /// Tokens of a request.
     pub input: u64,
     /// Tokens of an answer, thoughts among them.
     pub output: u64,
-    /// Tokens of a request that a cache gave; as `input` where it is not said.
+    /// Tokens read from a cache. `None`: as `input`.
     pub cache_read: Option<u64>,
-    /// Tokens of a request that a cache took; as `input` where it is not said.
+    /// Tokens written to a cache. `None`: as `input`.
     pub cache_write: Option<u64>,
-    /// Tokens of thoughts; as `output` where it is not said.
+    /// Tokens of thoughts. `None`: as `output`.
     pub reasoning: Option<u64>,
 }
 
 /// The price of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Price {
-    /// What holds for short requests, or for all.
+    /// The rates of all requests, or of short ones.
     pub rates: Rates,
-    /// What holds for all tokens of requests of more than so many tokens, by that number.
+    /// The rates of longer requests: above so many tokens of the request, these hold for all tokens.
     pub above: [Option<(u64, Rates)>; 3],
-    /// When it was looked up, if anybody said so.
+    /// The day of the look-up, if known.
     pub as_of: Option<Day>,
 }
 
@@ -53,7 +53,7 @@ pub struct Day {
 }
 
 impl Price {
-    /// What costs nothing.
+    /// The price of a free model.
     pub const FREE: Price = Price {
         rates: Rates { input: 0, output: 0, cache_read: None, cache_write: None, reasoning: None },
         above: [None; 3],
@@ -72,8 +72,8 @@ impl Price {
         of_provider.filter_map(|(_, line)| Some(line.split_once('\t')?.0))
     }
 
-    /// What an answer cost in micro-dollars, a part of one as a whole one; `None` where the provider did not say what it
-    /// counted, or reports a [tier or a speed](tier) with a price of its own.
+    /// The cost of an answer in micro-dollars, rounded up. `None` if the provider reports no counts, or a [tier or a
+    /// speed](tier) with a price of its own.
     #[must_use]
     pub fn of(&self, usage: &Usage) -> Option<u64> {
         if usage.is_priced_apart {
@@ -93,7 +93,7 @@ impl Price {
         ]))
     }
 
-    /// The most that a request of so many tokens may cost, its answer not counted.
+    /// The highest cost of a request of so many tokens, without its answer.
     #[must_use]
     pub fn of_request(&self, tokens: u64) -> u64 {
         let rates = self.at(tokens);
@@ -101,13 +101,14 @@ impl Price {
         sum(&[(tokens, dearest.into_iter().flatten().max().unwrap_or_default())])
     }
 
-    /// The most that so many tokens of an answer cost, to a request of so many.
+    /// The highest cost of so many tokens of an answer. The rates depend on the tokens of the request.
     #[must_use]
     pub fn of_answer(&self, request: u64, tokens: u64) -> u64 {
         sum(&[(tokens, self.answer_rate(request))])
     }
 
-    /// How many tokens of an answer so many micro-dollars pay for at least, to a request of so many.
+    /// The number of answer tokens that so many micro-dollars pay for at least. The rates depend on the tokens of the
+    /// request.
     #[must_use]
     pub fn answer_for(&self, request: u64, micro: u64) -> u64 {
         match u128::from(self.answer_rate(request)) {
@@ -116,7 +117,7 @@ impl Price {
         }
     }
 
-    /// Whether nothing of it costs anything.
+    /// Whether all rates are 0.
     #[must_use]
     pub fn is_free(&self) -> bool {
         let mut all = std::iter::once(self.rates).chain(self.above.iter().flatten().map(|it| it.1));
@@ -126,27 +127,27 @@ impl Price {
         })
     }
 
-    /// What holds for a request of so many tokens.
+    /// The rates of a request with so many tokens.
     fn at(&self, request: u64) -> Rates {
         let above = self.above.iter().flatten().filter(|(tokens, _)| request > *tokens);
         above.max_by_key(|(tokens, _)| *tokens).map_or(self.rates, |(_, rates)| *rates)
     }
 
-    /// The dearer of thought and text.
+    /// The higher rate of thought and text.
     fn answer_rate(&self, request: u64) -> u64 {
         let rates = self.at(request);
         rates.output.max(rates.reasoning.unwrap_or_default())
     }
 }
 
-/// Micro-dollars for tokens at rates, rounded up.
+/// The price of tokens at rates in micro-dollars, rounded up.
 fn sum(parts: &[(u64, u64)]) -> u64 {
     let all: u128 = parts.iter().map(|(count, rate)| u128::from(*count) * u128::from(*rate)).sum();
     u64::try_from(all.div_ceil(PER)).unwrap_or(u64::MAX)
 }
 
-/// Dollars as people write them, `2.5`, in micro-dollars; `None` for what is no number, less than 0, or has more than six
-/// digits behind the point.
+/// Parses dollars as people write them, such as `2.5`, into micro-dollars. Returns `None` if the text is not a number,
+/// is below 0, or has more than six digits after the point.
 #[must_use]
 pub fn micro(dollars: &str) -> Option<u64> {
     let (whole, part) = dollars.split_once('.').unwrap_or((dollars, "0"));
@@ -165,7 +166,7 @@ pub struct Dollars(pub u64);
 impl fmt::Display for Dollars {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let part = format!("{:06}", self.0 % DOLLAR);
-        // Cents are two digits, and no more zeros than that stand at the end.
+        // Prints at least two digits for cents, and no further trailing zeros.
         let short = part.trim_end_matches('0');
         let digits = short.len().max(2);
         write!(f, "{}.{}", self.0 / DOLLAR, part.get(..digits).unwrap_or(&part))
@@ -173,7 +174,7 @@ impl fmt::Display for Dollars {
 }
 
 impl Day {
-    /// A day as `2026-11-23`.
+    /// Parses a day such as `2026-11-23`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');

@@ -1,4 +1,4 @@
-//! Decisions, carried out on the messages of a request.
+//! Applies decisions to the messages of a request.
 
 use super::Input;
 use super::blocks::is_thought;
@@ -17,7 +17,7 @@ use crate::wire::responses::is_made_id;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Puts the vault's thoughts into their answers, and gives calls their ids back.
+/// Inserts the vault's thoughts into their answers, and restores the ids of calls.
 pub(super) fn answers<'c>(
     input: &Input<'c>,
     answers: &[Decision],
@@ -37,8 +37,8 @@ pub(super) fn answers<'c>(
     changed(contents, &changes)
 }
 
-/// Restores the order of answers with sealed thoughts, because their model refuses another order. A wire that shows no
-/// order needs none.
+/// Restores the order of answers with sealed thoughts, because their model refuses another order. Has no effect on
+/// wires that show no order.
 pub(super) fn in_order<'c>(
     mut contents: Cow<'c, [Content]>,
     input: &Input<'c>,
@@ -70,8 +70,8 @@ pub(super) fn in_order<'c>(
     contents
 }
 
-/// Removes the ids of items that the target cannot know: ids that were made up for a caller, and ids of an answer whose
-/// thought is withheld.
+/// Removes the ids of items that the target cannot know: ids that the gateway made for a caller, and ids of an answer
+/// whose thought is withheld.
 pub(super) fn own_ids<'c>(
     mut contents: Cow<'c, [Content]>,
     input: &Input<'c>,
@@ -93,7 +93,8 @@ pub(super) fn own_ids<'c>(
     contents
 }
 
-/// A model whose own ids are strong does better with a ticket than with the weak id of another.
+/// Whether a change would replace a ticket by the weak id of another model. The ticket stays if the target's own ids
+/// are strong, because it is the better id.
 fn keeps_ticket(contents: &[Content], change: &Change, contract: &Contract) -> bool {
     let block = contents.get(change.message).and_then(|it| it.blocks.get(change.block));
     let id = match block {
@@ -105,7 +106,8 @@ fn keeps_ticket(contents: &[Content], change: &Change, contract: &Contract) -> b
     is_renamed && contract.tickets.is_none()
 }
 
-/// Takes out what stays out, puts in what is known to have been empty, and gives thoughts the form that the model reads.
+/// Applies the decisions about blocks: removes thoughts, inserts empty ones, and renames their field as the model reads
+/// it.
 pub(super) fn blocks<'c>(
     mut contents: Cow<'c, [Content]>,
     decisions: &[Decision],
@@ -117,7 +119,7 @@ pub(super) fn blocks<'c>(
     for decision in decisions.iter().filter(|it| !it.action.is_sent()) {
         changing.entry(decision.message).or_default().push(decision);
     }
-    // With `false` the provider's own rule shows.
+    // With `false`, ids of items stay, so that the provider applies its own pair rule.
     let pairs = settings.include_in_context.value != Include::False;
     let field = contract.field.filter(|field| SIBLINGS.contains(field));
     for message in 0..contents.len() {
@@ -137,7 +139,7 @@ pub(super) fn blocks<'c>(
             content.blocks.insert(0, Block::Thinking(empty));
         }
         if content.partial {
-            // The calls of an answer that broke off were never run; without their results they would be refused.
+            // Tools were never run for the calls of a broken answer. Calls without results would be refused.
             content.blocks.retain(|block| !matches!(block, Block::ToolCall(_)));
         }
         if let (true, Some(field)) = (is_answer, field) {
@@ -148,8 +150,7 @@ pub(super) fn blocks<'c>(
     contents
 }
 
-/// The messages without those of which nothing is left: an answer that says nothing is no message, and many providers
-/// refuse empty ones.
+/// Removes messages of the model and of tools that became empty: many providers refuse empty messages.
 pub(crate) fn said(contents: Cow<'_, [Content]>) -> Cow<'_, [Content]> {
     let is_said = |content: &Content| {
         matches!(content.speaker, Speaker::Human | Speaker::System) || !content.blocks.is_empty()
@@ -162,14 +163,13 @@ pub(crate) fn said(contents: Cow<'_, [Content]>) -> Cow<'_, [Content]> {
     Cow::Owned(contents)
 }
 
-/// The messages without anything of a thought, and without the ids by which items hang on thoughts.
+/// Removes all thoughts, and the ids of items that depend on thoughts.
 pub(crate) fn bare(contents: &[Content]) -> Vec<Content> {
     let mut contents = contents.to_vec();
     contents.iter_mut().for_each(without_thoughts);
     contents
 }
 
-/// The same of one message.
 pub(super) fn without_thoughts(content: &mut Content) {
     leave_out(content, |_| true);
     without_item_ids(content);
@@ -185,7 +185,7 @@ pub(super) fn without_ids(content: &mut Content, goes: impl Fn(&str) -> bool) {
     for block in &mut content.blocks {
         let is_named = item_id(block).is_some_and(|id| goes(&id));
         match block {
-            // A call without an id of its own may say so there.
+            // If a call has no call id, the id of its item may be its only id.
             Block::ToolCall(call) if call.id.is_none() => {}
             Block::Thinking(thinking) if is_named && thinking.is_item() => thinking.id = None,
             _ if is_named => item(block).into_iter().for_each(lose_id),
@@ -194,8 +194,8 @@ pub(super) fn without_ids(content: &mut Content, goes: impl Fn(&str) -> bool) {
     }
 }
 
-/// Takes every form of a thought off the blocks that `is_out` names, and off the message itself where it names the
-/// place behind the last. Gives whether an item of its own went.
+/// Removes all forms of a thought from the blocks that `is_out` selects. The index after the last block selects the
+/// message itself. Returns whether a reasoning item with an id was removed.
 fn leave_out(content: &mut Content, is_out: impl Fn(usize) -> bool) -> bool {
     if is_out(content.blocks.len()) {
         content.signature = None;
@@ -235,7 +235,7 @@ fn leave_out(content: &mut Content, is_out: impl Fn(usize) -> bool) -> bool {
     lost_item
 }
 
-/// A thought under another name is refused, or dropped without a word.
+/// Moves thoughts into the field of the contract. The provider refuses them in another field, or ignores them silently.
 fn rename(content: &mut Content, field: &str) {
     for block in &mut content.blocks {
         if let Block::Thinking(thinking) = block
@@ -247,10 +247,10 @@ fn rename(content: &mut Content, field: &str) {
     }
 }
 
-/// The pair rule of the Responses API: the id of a reasoning item comes with that of the item behind it, or neither does.
-/// Items behind one that was lost go without; and so does a reasoning item whose message came without, because only its
-/// payload says then what it was. A call is known by its `call_id`, and needs no id of its own.
-/// Source: that rule and its own remedy, and requests that it took.
+/// Applies the pair rule of the Responses API: a reasoning item and the item after it either both have an id, or both
+/// have none. If a reasoning item is lost, the other items of the answer lose their ids. A reasoning item also loses
+/// its id if its message has none and its payload identifies it. Calls have a `call_id`, so they need no id of an item.
+/// Source: the rule as documented, its documented remedy, and requests that the API accepted.
 fn pair(content: &mut Content, lost_item: bool) {
     let mut has_id = None;
     for block in content.blocks.iter_mut().rev() {
@@ -275,7 +275,7 @@ fn pair(content: &mut Content, lost_item: bool) {
     }
 }
 
-/// The unknown fields of a block that may be an item behind a thought.
+/// The unknown fields of a block that may be the item after a thought.
 fn item(block: &mut Block) -> Option<&mut Extra> {
     match block {
         Block::Text(text) => Some(&mut text.extra),
@@ -284,7 +284,7 @@ fn item(block: &mut Block) -> Option<&mut Extra> {
     }
 }
 
-/// The id of a block's item, which is not the id of its call.
+/// The id of a block's item. A call's `call_id` is another id.
 pub(super) fn item_id(block: &Block) -> Option<String> {
     let extra = match block {
         Block::Thinking(thinking) => return thinking.id.clone(),

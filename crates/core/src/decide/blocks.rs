@@ -1,4 +1,4 @@
-//! What is decided about each block that is a thought, or carries a part of one.
+//! Decides about each block that is a thought or has a part of one.
 
 use super::remains::{self, Which};
 use super::{Applied, bound};
@@ -12,8 +12,8 @@ use crate::turns::Turns;
 use crate::wire;
 use std::borrow::Cow;
 
-/// Decides about every thought in these messages, which stay as they are. Of the messages in `empty` a record says that
-/// nothing was thought.
+/// Decides about every thought in these messages, and leaves them unchanged. `empty` lists the messages whose records
+/// show that the model did not think.
 pub(super) fn decide<'c>(
     contents: &[Content],
     empty: &[usize],
@@ -33,7 +33,7 @@ pub(super) fn decide<'c>(
     Applied { contents: Cow::default(), decisions, warnings }
 }
 
-/// On its own wire, what the caller sends stays unless the provider refuses it or a setting says otherwise.
+/// Keeps the client's own thoughts on the model's own wire, unless the provider refuses them or a setting removes them.
 pub(super) fn leave_the_callers_own(
     decisions: &mut [Decision],
     target: &Target,
@@ -50,12 +50,11 @@ pub(super) fn leave_the_callers_own(
     }
 }
 
-/// Whether a block of a wire's own is a thought.
 pub(super) fn is_thought(other: &Other) -> bool {
     wire::find(other.wire).is_some_and(|wire| wire.is_thought(other))
 }
 
-/// A thought, or a part of one on another block.
+/// Whether a block is a thought or has a part of one.
 fn carries_reasoning(block: &Block, which: Which) -> bool {
     let remain = |extra| remains::are_in(extra, which);
     match block {
@@ -72,7 +71,6 @@ fn carries_reasoning(block: &Block, which: Which) -> bool {
     }
 }
 
-/// What the decisions hang on.
 struct Pass<'a> {
     target: &'a Target,
     settings: &'a Resolved,
@@ -176,7 +174,7 @@ impl Pass<'_> {
         content.origin.as_ref().is_some_and(|its| !self.contract.can_read(its, &own))
     }
 
-    /// Why a thought cannot be sent whatever is wanted.
+    /// The reason why a thought cannot be sent, whatever the settings say.
     fn unusable(&self, message: usize, content: &Content, block: Option<&Block>) -> Option<Why> {
         let contract = self.contract;
         let dialect = &self.target.dialect;
@@ -195,7 +193,7 @@ impl Pass<'_> {
             return (contract.signed && is_empty).then_some(Why::Unsealed);
         };
         let is_sealed = thinking.is_sealed();
-        // Of an endpoint of which nothing is known, the wire's own place may take what it gave.
+        // An unknown endpoint may accept its own payload in the wire's own place.
         let is_known = contract.field.is_some() || !contract.source.is_empty();
         if thinking.partial {
             Some(Why::Cut)
@@ -215,8 +213,8 @@ impl Pass<'_> {
         }
     }
 
-    /// The messages that get an empty thought, because the contract wants the field on each, and they are known to have had
-    /// none: a record says so, or they are the target's own and came with all that was thought.
+    /// Decides about empty thoughts, for a contract that wants the field on each answer. An answer gets one if it is
+    /// known to have had no thought: a record shows that, or it is the target's own answer and complete.
     fn empties(
         &self,
         contents: &[Content],

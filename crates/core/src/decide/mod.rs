@@ -1,67 +1,75 @@
-//! The one place that decides about thoughts: which go into a request, and why.
+//! Decides which thoughts go into a request, and why. No other code decides this.
 //!
-//! A request says nothing of most thoughts that its answers had: clients drop them. Some models demand them back, some
-//! refuse them, and some take them from nobody but themselves. [`decide`] is a pure function of the request, the records
-//! that were found for it, the model's contract and the settings. It gives a list of [`Decision`]s, and everything that
-//! says what was done reads that list: the answer's header, `think explain`, metrics, traces.
+//! Clients drop most thoughts of earlier answers. Some models demand their thoughts back, some refuse all thoughts, and
+//! some accept only their own. [`decide`] is a pure function of the request, the records that were found for it, the
+//! model's contract and the settings. It returns a list of [`Decision`]s. The header of the answer, `think explain`,
+//! metrics and traces all read that list.
 //!
 //! # Why a thought is put back or left out
 //!
-//! In this order, and each step sees what the ones before it decided.
+//! The steps run in this order, and each step sees the decisions of the earlier ones.
 //!
-//! 1. **Which record is this answer?** `restore` says so, by ids, history, or the answer behind it; here that is the
-//!    [`Evidence`](crate::decision::Evidence) of a decision.
-//! 2. **What becomes of each answer's thought?** (`answers`) The first of these that fits:
-//!    - it is a fragment of the answer before, which has the thought: `GoesOn`;
-//!    - the client sends one. Being there does not make it the model's own: its maker is known by the record that has it,
-//!      else by the form of its seal ([`Contract::can_read`]). A foreign one: `Withhold`; one that is altered: `Restore`; one
-//!      without the seal that the model demands: `Drop`; of an unknown maker on another wire: `Unseal`, or `Drop`; else
-//!      `Keep`;
-//!    - the contract does not want one here ([`Contract::wants`]): `Strip`;
-//!    - no record: `Miss`; several that are unequal: `Ambiguous`;
-//!    - the record is another model's, which this one cannot read ([`Contract::can_read`]): `Withhold`; it stands behind
-//!      other messages than then, was broken off, or is a part of an answer that stands elsewhere: `Drop` or `Miss`;
-//!    - nothing was thought: `Empty`;
-//!    - else `Restore`.
+//! 1. **Which record is this answer?** `restore` finds it by ids, by history, or by the answer after it. The result is
+//!    the [`Evidence`](crate::decision::Evidence) of a decision.
+//! 2. **What becomes of each answer's thought?** (`answers`) The first case that fits counts:
+//!    - The answer is a fragment of the answer before, which has the thought: `GoesOn`.
+//!    - The client sends a thought. Its record names the maker, else the form of its seal does. If the model cannot
+//!      read thoughts of that maker ([`Contract::can_read`]): `Withhold`. If the client altered a sealed thought:
+//!      `Restore`. If the model demands a seal and the thought has none: `Drop`. If the maker is unknown and the wire
+//!      is another: `Unseal` or `Drop`. Else: `Keep`.
+//!    - The client refers to items that the provider stores: `Keep`.
+//!    - The contract does not want a thought here ([`Contract::wants`]): `Strip`.
+//!    - No record was found: `Miss`. Several unequal records fit: `Ambiguous`.
+//!    - The record is from a model whose thoughts this one cannot read ([`Contract::can_read`]): `Withhold`.
+//!    - The messages before the answer have changed, the answer was broken off, or it is a part of an answer that is
+//!      elsewhere in the request: `Drop` or `Miss`.
+//!    - The model did not think: `Empty`.
+//!    - Else: `Restore`.
 //!
-//!    Then what became of it in earlier requests to this model stays so (`Lasting`): an answer that was told stays told,
-//!    and what was left out stays out, with `Drop` where a record says otherwise by now.
-//! 3. **Is it bound to those before it?** (`bound`) Then only an unbroken run goes back, up to the newest answer.
-//! 4. **Is it too much?** (`limit`) The oldest beyond `max_restore_tokens` go, but none that is demanded.
-//! 5. **Is a demanded thought nowhere, or withheld?** (`ladder`) Then the first of these that the model has: the documented
-//!    value in its place (`Bypass`), the answer told in words (`Tell`), the request without thinking (`Off`), nothing.
-//! 6. **What is said of each block?** (`blocks`) Of all that is now in the messages, whoever put it there:
-//!    - `includeInContext = false` takes everything out: `Strip`;
-//!    - what the model refuses or cannot use goes: `Drop`; what it cannot read: `Withhold`;
-//!    - `stripFromContext` takes out what it names: `Strip`, but what is demanded is sent all the same: `Add`;
-//!    - what is wanted is sent: `Keep`; what is not goes: `Strip`, but a client's own on its model's own wire stays;
-//!    - where thoughts are bound to those before them, none goes out of the middle;
-//!    - where the contract wants its field on every answer, one that is known to have had no thought gets an empty one.
-//! 7. **What came of step 2?** A thought of the vault that is sent is marked `Restore` on its blocks; an answer whose
-//!    thought step 6 took out was not wanted: `Strip`.
+//!    Earlier requests to this model then overrule the record (`Lasting`): an answer that went out in words does so
+//!    again, and a thought that was left out stays out, with `Drop`.
+//! 3. **Is it bound to the thoughts before it?** (`bound`) Then only an unbroken run up to the newest answer goes back.
+//! 4. **Is it too much?** (`limit`) The oldest thoughts beyond `max_restore_tokens` stay out, except demanded ones.
+//! 5. **Is a demanded thought missing or withheld?** (`ladder`) The first substitute that the model supports is used:
+//!    the documented value (`Bypass`), the answer in words (`Tell`), the request without thinking (`Off`), else
+//!    nothing.
+//! 6. **Which blocks go out?** (`blocks`) This step sees all thoughts in the messages, of the client and of the vault:
+//!    - `includeInContext = false` removes all of them: `Strip`.
+//!    - The model refuses a thought or cannot use it: `Drop`. The model cannot read it: `Withhold`.
+//!    - `stripFromContext` removes the thoughts that it selects: `Strip`. Demanded thoughts are sent nevertheless:
+//!      `Add`.
+//!    - The contract wants a thought: `Keep`. It does not: `Strip`, but a client's own thought stays on its model's own
+//!      wire.
+//!    - If thoughts are bound to earlier ones, no thought in the middle is left out.
+//!    - If the contract wants its field on every answer, an answer that is known to have had no thought gets an empty
+//!      one.
+//! 7. **Was the thought of step 2 sent?** A thought of the vault that is sent is marked `Restore` on its blocks. If
+//!    step 6 removed it, the answer is marked `Strip`.
 //!
-//! A provider that refuses the request for its thoughts leads to one [`Repair`], and all is decided again.
+//! If the provider refuses the request for its thoughts, a [`Repair`] follows, and all steps run again.
 //!
-//! # What was sent once stays
+//! # Decisions that last
 //!
-//! **When the messages of a caller grow by appending, so do those that go to the same model.** As long as the messages up
-//! to an answer are the same, the answer among them, and the record of some answer behind it is found:
+//! **If the messages of a caller grow only by appending, so do the messages to the same model.** This holds for an
+//! answer as long as it and the messages before it are unchanged, and the record of some later answer is found:
 //!
-//! - an answer that was told in words, or with the documented value, is told so again, although its thought is found;
-//! - a thought that was left out although a record was there stays out: beyond the limit, in a bound run that broke, among
-//!   several that fit, or because the provider refused the request with it;
-//! - a thought that went back goes back, as long as its record is found. One thing breaks this: where no id says whose an
-//!   answer is, and another model gave the same answer to the same history meanwhile, several records fit and none goes
-//!   back. A few times in a million that happens where two models are asked the same (`benches/results/agents-*`).
+//! - An answer that went out in words, or with the documented value, does so again, even if its thought is found by
+//!   now.
+//! - A thought that was left out although its record was there stays out. The reasons are the limit, a broken run of
+//!   bound thoughts, several fitting records, and a refusal by the provider.
+//! - A restored thought is restored again, as long as its record is found. There is one exception: if no id names the
+//!   answer, and another model has meanwhile given the same answer to the same history, several records fit and no
+//!   thought goes back. That happens a few times in a million if two models get the same questions
+//!   (`benches/results/agents-*`).
 //!
-//! Every record says that of all answers before it, and the newest one that was given along the same path counts. A
-//! thought that nobody had, with nothing in its place, goes back once its record is found. A look-up that failed, and a
-//! request that goes without thinking, decide for themselves alone: their answers' records say nothing. And a refusal
-//! changes what was sent: the request that comes of it is decided afresh where the provider demands what is missing, and
-//! later ones go by what it did. (`tests/exchange/told.rs`)
+//! Every record has these decisions for the answers before it, and the newest record of the same path counts. A thought
+//! that was missing and had no substitute goes back once its record is found. If a look-up failed, or thinking went
+//! off, the decisions are for that request alone, and the record of its answer has none (except refused thoughts). A
+//! refusal changes earlier decisions: if the provider demands missing thoughts, the repaired request is decided afresh,
+//! and later requests follow it (`tests/exchange/told.rs`).
 //!
-//! `apply` carries decisions out on the messages, in the same way whether they become edits of the caller's own bytes or
-//! a request that is written anew. Wires write what they are given.
+//! `apply` applies the decisions to the messages. The result becomes edits of the caller's own bytes, or a newly
+//! written request. Wires write the messages as they are.
 //!
 //! # Where each question is answered
 //!
@@ -70,8 +78,8 @@
 //! | is a thought wanted, demanded, forbidden; can the model read it? | [`Contract`] |
 //! | is this the turn under way, does it call tools, is it stripped? | `turns` |
 //! | is the model to think? | [`thinks`] |
-//! | what of a conversation of our own goes out? | `ours` |
-//! | is it known that nothing was thought? | `blocks::empties` |
+//! | which thoughts of an own conversation go out? | `ours` |
+//! | is it known that the model did not think? | `blocks::empties` |
 //! | is this a fragment of the answer before? | `restore::matching`; `fragments` puts them together |
 //! | which item goes without its id? | `apply::pair` |
 
@@ -117,49 +125,48 @@ use ladder::Fallback;
 use records::Opened;
 use std::borrow::Cow;
 
-/// What is decided about: a request, the records that were found for it, and where it goes.
+/// A request to decide about, with its records and its target.
 #[derive(Clone, Copy)]
 pub(crate) struct Input<'a> {
     pub(crate) request: &'a Request,
-    /// The wire that it came on.
+    /// The wire that the request came on.
     pub(crate) caller: &'static dyn Wire,
-    /// Its messages, as a repair leaves them.
+    /// Its messages after repairs.
     pub(crate) contents: &'a [Content],
     pub(crate) target: &'a Target,
-    /// It came on the wire that it goes out on.
+    /// The caller's wire equals the model's.
     pub(crate) is_own_wire: bool,
-    /// Everything is decided, and nothing of it done.
+    /// Decisions are made, but not applied.
     pub(crate) goes_as_it_came: bool,
-    /// The answers in it, if lost thoughts are looked for.
+    /// The answers in the request, if thoughts are looked up.
     pub(crate) question: Option<&'a Question>,
     pub(crate) vault: Vault<'a>,
-    /// What is done about lost thoughts: the ladder, or nothing.
+    /// Lost thoughts may have substitutes.
     pub(crate) may_fall_back: bool,
-    /// Restored thoughts beyond so many tokens stay out.
+    /// The most tokens of restored thoughts.
     pub(crate) most: Option<u64>,
-    /// What the request has to do with those before and behind it.
     pub(crate) memory: Memory,
 }
 
-/// What a request goes by of what earlier ones did, and what later ones are to go by.
+/// The effect of earlier requests on this one, and of this one on later ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Memory {
-    /// A refusal changes what was done before: it is decided afresh.
+    /// Ignores the lasting decisions of earlier requests, for example after a refusal that changes them.
     pub(crate) is_afresh: bool,
-    /// The vault's thoughts stay out, because the provider refused the request with them.
+    /// Leaves out the vault's thoughts, because the provider refused the request with them.
     pub(crate) omits: bool,
-    /// The look-up failed, so that this request is decided about for itself alone.
+    /// The look-up failed, so that the decisions are for this request alone.
     pub(crate) is_alone: bool,
 }
 
-/// What was found in the vault, whose it is, and what opens it.
+/// The records that the vault has for a request, their owner, and the key that opens them.
 #[derive(Clone, Copy)]
 pub(crate) struct Vault<'a> {
     pub(crate) found: &'a [Found],
     pub(crate) tenant: Option<&'a Tenant>,
     pub(crate) secret: Option<&'a Secret>,
     pub(crate) open: &'a dyn Open,
-    /// What the target's own answers are marked with.
+    /// The origin of the target's own answers.
     pub(crate) origin: &'a Origin,
     /// The answer may be kept.
     pub(crate) is_kept: bool,
@@ -170,32 +177,32 @@ pub(crate) struct Vault<'a> {
 pub struct Applied<'c> {
     /// The messages.
     pub contents: Cow<'c, [Content]>,
-    /// What was decided about each answer, each thought, and each opaque payload on another block, in the order of the
+    /// The decisions about each answer, each thought, and each opaque payload on another block, in the order of the
     /// conversation.
     pub decisions: Vec<Decision>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<Problem>,
 }
 
-/// What was decided about a request.
 pub(crate) struct Decided<'c> {
     pub(crate) applied: Applied<'c>,
-    /// Thinking goes off in it.
+    /// The request goes without thinking.
     pub(crate) is_off: bool,
-    /// The first message whose thought the provider demands and nobody has.
+    /// The first message whose demanded thought is lost.
     pub(crate) missing: Option<usize>,
     /// The thoughts that a refusal may be about.
     pub(crate) put_back: PutBack,
-    /// Where the coming answer hangs.
+    /// The data that the coming answer's record needs.
     pub(crate) hook: Option<Hook>,
 }
 
-/// Decides about every thought of a request, and carries it out on its messages. A record that cannot be opened is none.
+/// Decides about every thought of a request and applies the decisions to its messages. A record that cannot be opened
+/// counts as not found.
 pub(crate) fn decide<'c>(input: &Input<'c>, settings: &Resolved) -> Decided<'c> {
     let looked = Looked::of(input, settings);
     let mut lacking = ladder::lacking(input, &looked.answers);
     let missing = lacking.iter().find_map(ladder::Lacking::lost);
-    // Withheld thoughts go down the ladder with every setting of `restore`.
+    // Withheld thoughts get substitutes with every setting of `restore`.
     lacking.retain(|it| input.may_fall_back || it.is_withheld());
     let fallback = ladder::fallback(input, &looked, &lacking);
     if fallback != Fallback::Off {
@@ -207,7 +214,7 @@ pub(crate) fn decide<'c>(input: &Input<'c>, settings: &Resolved) -> Decided<'c> 
     let off_looked = Looked { refused: looked.refused, ..Looked::of(input, &off) };
     let mut decided = off_looked.decided(input, &off, &lacking, Fallback::Off);
     decided.missing = missing;
-    // What is said of the answers stays, for the thought is lost all the same.
+    // Keeps the decisions about answers: their thoughts are lost all the same.
     let decisions = &mut decided.applied.decisions;
     decisions.retain(|it| it.block.is_some());
     decisions.extend(wanted.into_iter().filter(|it| it.block.is_none()));
@@ -215,15 +222,14 @@ pub(crate) fn decide<'c>(input: &Input<'c>, settings: &Resolved) -> Decided<'c> 
     decided
 }
 
-/// The settings for a request that goes without thinking.
 pub(crate) fn without_thinking(settings: &Resolved) -> Resolved {
     let mut off = settings.clone();
     off.enabled.value = false;
     off
 }
 
-/// Whether the model is to think in answer to this request, as far as that is known. Where nothing is said, it may:
-/// thoughts that it does not need do no harm, unless it refuses them.
+/// Whether the model may think in its answer to this request, as far as that is known. If no setting says so, it may,
+/// unless the model thinks only on demand and refuses thoughts otherwise: unneeded thoughts do no harm elsewhere.
 pub(crate) fn thinks(request: &Request, target: &Target, settings: &Resolved) -> bool {
     let (ask, form) = (&request.reasoning, &target.rule.thinking);
     if !settings.enabled.value || settings.effort.value == Some(Effort::None) {
@@ -238,8 +244,8 @@ pub(crate) fn thinks(request: &Request, target: &Target, settings: &Resolved) ->
     })
 }
 
-/// The settings as far as thoughts of the history go: where they are refused without thinking, whether there is any the
-/// request says, too.
+/// The settings for thoughts of the history. If the model refuses thoughts while it does not think, and the request
+/// asks for no thinking, these settings have thinking off.
 pub(crate) fn as_asked<'s>(
     request: &Request,
     target: &Target,
@@ -266,17 +272,17 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What the vault has for a request, and its messages with that.
+/// The vault's thoughts for a request, and the messages with them.
 struct Looked<'c> {
     answers: Vec<Decision>,
-    /// The answers whose thoughts a refusal keeps out.
+    /// The answers whose thoughts stay out after a refusal.
     refused: Vec<usize>,
     opened: Vec<Opened>,
     contents: Cow<'c, [Content]>,
 }
 
 impl<'c> Looked<'c> {
-    /// Steps 1 to 4: decides about the thoughts of the vault, and puts them in their places.
+    /// Runs steps 1 to 4: decides about the vault's thoughts and inserts them.
     fn of(input: &Input<'c>, settings: &Resolved) -> Self {
         let Vault { secret, origin, .. } = input.vault;
         let contract = input.contract();
@@ -304,7 +310,7 @@ impl<'c> Looked<'c> {
         Looked { answers, refused, opened, contents }
     }
 
-    /// Steps 5 to 7.
+    /// Runs steps 5 to 7.
     fn decided(
         &self,
         input: &Input<'c>,
@@ -329,7 +335,7 @@ impl<'c> Looked<'c> {
             ladder::explain(&laddered, &mut applied.decisions);
         }
         let hook = self.hook(input, &mut answers, &laddered);
-        // Nothing is told in a request that goes without thinking. Later ones go by it only in what was refused.
+        // A request without thinking puts no answer in words. Later requests follow it only in the refused thoughts.
         let is_off = fallback == Fallback::Off;
         let is_alone = is_off && self.refused.is_empty();
         let hook = hook.map(|hook| if is_alone { hook.alone() } else { hook });
@@ -339,7 +345,7 @@ impl<'c> Looked<'c> {
         Decided { applied: Applied { contents, ..applied }, is_off, missing: None, put_back, hook }
     }
 
-    /// Where the coming answer hangs, and what stays as it is in this request.
+    /// The data for the coming answer's record, with the decisions that last.
     fn hook(
         &self,
         input: &Input<'c>,

@@ -1,8 +1,8 @@
-//! A conversation of our own: all its thoughts are there, but not every model can read them.
+//! Decides about an own conversation: all its thoughts are there, but not every model can read them.
 //!
-//! An answer whose thought the model demands and cannot have goes down the same ladder as one whose thought was lost:
-//! a switch of models, of endpoints or of their names never makes a conversation unusable. What a setting leaves out is
-//! missed by nobody.
+//! If the model demands a thought that it cannot read, the ladder applies as for a lost thought. A change of model,
+//! endpoint or name therefore never makes a conversation unusable. Thoughts that a setting leaves out do not count as
+//! missing.
 
 use super::ladder::{self, Fallback, Lacking};
 use super::named::is_named_at;
@@ -20,8 +20,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Decides about every thought, and carries it out; each message stays in its own place. What `is_refused` names of a
-/// thought (its payload, its id, its text) keeps it out, because the provider refused it.
+/// Decides about every thought and applies the decisions; each message stays in its place. A thought stays out if
+/// `is_refused` returns true for its payload, id or text, because the provider refused it.
 pub(crate) fn decide<'c>(
     request: &'c Request,
     target: &Target,
@@ -39,7 +39,7 @@ pub(crate) fn decide<'c>(
     let mut lacking = lacking(contents, &applied.decisions, target, settings);
     let mut told = Cow::Borrowed(contents);
     let withheld = without(&mut told, &applied.decisions, &lacking);
-    // Of an answer that was a thought alone nothing is left to be told.
+    // An answer that was only a thought has no text or calls for the words.
     lacking.retain(|it| {
         told.get(it.messages.clone()).unwrap_or_default().iter().any(|it| !it.blocks.is_empty())
     });
@@ -66,7 +66,7 @@ pub(crate) fn decide<'c>(
     let contents = apply::blocks(told, &applied.decisions, target, &settings);
     let has_own = applied.decisions.iter().any(|it| it.action.is_sent());
     if matches!(fallback, Fallback::Bypass(_) | Fallback::Tell(_)) {
-        // Their blocks are those of the conversation, not those of what is told of it.
+        // The block indices in `withheld` refer to the original conversation, not to the answers in words.
         let is_said = |it: &&Decision| {
             let done = laddered.iter().find(|done| done.message == it.message);
             done.is_some_and(|done| done.block == it.block)
@@ -85,7 +85,7 @@ pub(crate) fn decide<'c>(
     Decided { applied, is_off, missing: None, put_back, hook: None }
 }
 
-/// Keeps out what the provider refused; of thoughts that are bound to those before them also what stands before it.
+/// Leaves out the refused thoughts. If thoughts are bound to earlier ones, the thoughts before them stay out as well.
 fn refuse(
     contents: &[Content],
     decisions: &mut [Decision],
@@ -105,7 +105,7 @@ fn refuse(
     }
 }
 
-/// Takes off the ids of items from other endpoints: an id names what one endpoint keeps.
+/// Removes the ids of items from other endpoints: an id names an item that one endpoint stores.
 fn without_foreign_ids<'c>(
     mut contents: Cow<'c, [Content]>,
     target: &Target,
@@ -120,14 +120,14 @@ fn without_foreign_ids<'c>(
     contents
 }
 
-/// How many thoughts of a conversation this model cannot read.
+/// The number of thoughts in a conversation that this model cannot read.
 #[must_use]
 pub fn withheld(contents: &[Content], target: &Target, settings: &Resolved) -> usize {
     let decisions = blocks::decide(contents, &[], target, settings).decisions;
     decisions.iter().filter(|it| it.action == Action::Withhold).count()
 }
 
-/// What the user should know of a request that goes without thinking, because it could not go with it.
+/// The warning about a request that goes without thinking because a demanded thought is missing.
 fn goes_off(target: &Target) -> Problem {
     let text = format!(
         "`{}` answers this request without thinking: it demands a thought with each answer of the turn, and some have none that it can read",
@@ -136,7 +136,7 @@ fn goes_off(target: &Target) -> Problem {
     Problem::new(ProblemCode::Fallback, text)
 }
 
-/// The answers that go without the thought that the model demands.
+/// The answers that lack a thought that the model demands.
 fn lacking(
     contents: &[Content],
     decisions: &[Decision],
@@ -154,7 +154,7 @@ fn lacking(
     let joined = joined(contents, &turns, target);
     let lacks = |messages: Range<usize>| {
         let turn = turns.of_message(messages.start);
-        // An answer that was told in a turn under way stays told, so that the prompt cache holds.
+        // An answer that went out in words during its turn stays in words, so that the prompt cache holds.
         let was_current = seen.get(&turn).is_some_and(|last| *last >= messages.end);
         let is_current = was_current || turns.is_current(messages.start) || joined == Some(turn);
         let is_demanded = contract.demands(is_current, turns.has_calls(messages.start));
@@ -163,7 +163,7 @@ fn lacking(
             return None;
         }
         let why = of_answer().find_map(|it| ladder::why(it.action));
-        // An answer of the model's own that came whole and without a thought had none.
+        // If the model's own answer is complete and has no thought, the model did not think.
         let had_none = || {
             contents.get(messages.clone()).unwrap_or_default().iter().all(|content| {
                 !content.partial
@@ -181,8 +181,8 @@ fn lacking(
     answers(contents).into_iter().filter_map(lacks).collect()
 }
 
-/// The turn whose last results and the question behind them go out as one message: for a provider on such a wire its loop
-/// still runs, and needs its thoughts.
+/// The turn whose last tool results go out in one message with the question after them. For the provider its tool loop
+/// still runs, so that it demands the thoughts.
 fn joined(contents: &[Content], turns: &Turns, target: &Target) -> Option<usize> {
     let question = (0..contents.len()).find(|at| turns.is_current(*at))?;
     let before = contents.get(question.checked_sub(1)?)?;
@@ -200,7 +200,7 @@ fn seen_by(own: &Origin, contents: &[Content], turns: &Turns) -> BTreeMap<usize,
     answers.map(|(at, _)| (turns.of_message(at), at)).collect()
 }
 
-/// The runs of messages of a model, one for each answer.
+/// The ranges of consecutive messages of a model, one for each answer.
 fn answers(contents: &[Content]) -> Vec<Range<usize>> {
     let mut answers: Vec<Range<usize>> = Vec::new();
     let said = contents.iter().enumerate().filter(|(_, it)| it.speaker == Speaker::Ai);
@@ -213,7 +213,7 @@ fn answers(contents: &[Content]) -> Vec<Range<usize>> {
     answers
 }
 
-/// Takes what is withheld off the answers that lack a thought. Gives the decisions about it.
+/// Removes all thoughts from the answers that lack the demanded one. Returns the decisions about them.
 fn without(
     contents: &mut Cow<'_, [Content]>,
     decisions: &[Decision],
@@ -227,7 +227,7 @@ fn without(
         if let Some(content) = contents.to_mut().get_mut(message) {
             apply::without_thoughts(content);
             if content.partial {
-                // Calls of an answer that broke off were never run.
+                // Tools were never run for the calls of a broken answer.
                 content.blocks.retain(|block| !matches!(block, Block::ToolCall(_)));
             }
         }
@@ -235,7 +235,8 @@ fn without(
     withheld
 }
 
-/// The newest answers of the turn under way lack their thoughts one after another, and nobody else thought them.
+/// Whether the newest answers of the turn under way lack their thoughts one after another, because the thoughts are
+/// lost and not another model's.
 fn loses_all(contents: &[Content], lacking: &[Lacking]) -> bool {
     let turns = Turns::of(contents);
     let steps: Vec<(Range<usize>, bool)> = answers(contents)
@@ -245,7 +246,6 @@ fn loses_all(contents: &[Content], lacking: &[Lacking]) -> bool {
     ladder::lost_in_a_row(steps.iter().rev().cloned(), lacking) >= ladder::LOSES_ALL
 }
 
-/// What the user should know.
 fn warning(laddered: &[Decision], target: &Target) -> Option<Problem> {
     let told = laddered.iter().filter(|it| it.action == Action::Tell).count();
     let answers = if told == 1 { "1 answer is" } else { &*format!("{told} answers are") };

@@ -3,12 +3,12 @@
 use super::refused::RefusalCause;
 use super::repair::Repair;
 
-/// A refusal that is known.
 struct Refusal {
-    /// All of these stand in it, in lower case.
+    /// A refusal that fits has all of these, in lower case.
     words: &'static [&'static str],
     repair: Repair,
-    /// What is said against a thought. That one lacks its pair, or that the model takes none, is not its own fault.
+    /// The fault of the thought. `None` if the thought lacks its pair, or if the model accepts no thoughts: neither is
+    /// the fault of the thought itself.
     cause: Option<RefusalCause>,
 }
 
@@ -16,13 +16,13 @@ const fn asks(words: &'static [&'static str], repair: Repair) -> Refusal {
     Refusal { words, repair, cause: None }
 }
 
-/// A thought that does not hold.
+/// A refusal of a thought that is not valid.
 const fn refuses(words: &'static [&'static str], cause: RefusalCause) -> Refusal {
     Refusal { words, repair: Repair::Omit, cause: Some(cause) }
 }
 
-/// All that are known, the more telling ones first.
-/// Source: the texts that users report; wording drifts, so only its core is here.
+/// All known refusals, the more specific ones first. Source: the texts that users report. Wording drifts, so only its
+/// core is here.
 const REFUSALS: &[Refusal] = &[
     asks(
         &["reasoning_content", "must be passed back"],
@@ -44,7 +44,7 @@ const REFUSALS: &[Refusal] = &[
     refuses(&["item with id", "not found"], RefusalCause::Gone),
     refuses(&["encrypted content", "could not be"], RefusalCause::Shut),
     refuses(&["cannot be decrypted"], RefusalCause::Shut),
-    // xAI, for an item of its own that was altered as well as for another's (Wei-Shaw/sub2api#4535, chenyme/grok2api#688).
+    // xAI, for an altered item of its own as well as for another's (Wei-Shaw/sub2api#4535, chenyme/grok2api#688).
     refuses(&["could not decrypt", "encrypted_content"], RefusalCause::Shut),
     refuses(&["could not decode the compaction blob"], RefusalCause::Shut),
     refuses(&["invalid `signature` in `thinking`"], RefusalCause::Signature),
@@ -69,12 +69,11 @@ pub(super) fn repair(refusal: &str) -> Option<Repair> {
     said(&refusal.to_ascii_lowercase()).next().map(|known| known.repair)
 }
 
-/// Every repair that a refusal can ask for.
 pub(super) fn repairs() -> impl Iterator<Item = Repair> {
     REFUSALS.iter().map(|known| known.repair)
 }
 
-/// What a refusal says against a thought, if it says anything of that kind.
+/// The fault that a refusal finds in a thought, if it names one.
 pub(super) fn cause(refusal: &str) -> Option<RefusalCause> {
     said(&refusal.to_ascii_lowercase()).find_map(|known| known.cause)
 }
@@ -107,7 +106,7 @@ mod tests {
         assert_eq!((repair(xai), cause(xai)), (Some(Repair::Omit), Some(RefusalCause::Shut)));
         let pair = "was provided without its required following item";
         assert_eq!((repair(pair), cause(pair)), (Some(Repair::Omit), None));
-        // The repair of the first words counts, and the cause of the first that name one.
+        // The repair is from the first entry that fits, the cause from the first one with a cause.
         let both =
             "Expected `thinking` or `redacted_thinking`. `thinking` blocks cannot be modified";
         assert_eq!((repair(both), cause(both)), (Some(Repair::Off), Some(RefusalCause::Altered)));

@@ -1,4 +1,4 @@
-//! An answer on its way to the caller: which [pipeline](crate::pipeline) it goes through, and what is kept of it.
+//! An answer on its way to the caller, through its [pipeline](crate::pipeline), and the data that is stored of it.
 
 use super::handling::View;
 use super::mint::{Edited, Mint, record_of};
@@ -24,54 +24,54 @@ pub use crate::pipeline::error_event;
 #[derive(Debug)]
 pub struct Exchange {
     outgoing: Outgoing,
-    /// Nobody but the driver gets an answer in a conversation of one's own.
+    /// The output is `None` for an own conversation: only the driver gets its answer.
     pipeline: Pipeline<Option<ToCaller<Adjustments>>>,
     keeper: Option<Keeper>,
-    /// The caller speaks the model's wire, and only the form of the answer may differ.
+    /// The caller speaks the model's wire. Only the form of the answer may differ.
     is_own: bool,
-    /// It is kept by its name.
+    /// The answer is stored under its name.
     is_named: bool,
 }
 
-/// What the caller gets other than what the upstream said.
+/// The differences between the upstream's answer and the caller's.
 #[derive(Debug)]
 struct Adjustments {
     wire: &'static str,
-    /// The name that it is kept by, and whether the stream said it.
+    /// The name under which the answer is stored. `is_said`: the stream has it already.
     name: Option<Name>,
     is_said: bool,
-    /// The name of the model that was asked for, where it has another.
+    /// The model name that the caller asked for, if the model has another.
     alias: Option<String>,
-    /// Where the caller finds thoughts, if it is said.
+    /// The place of thoughts for the caller, if configured.
     show: Option<Show>,
     tickets: Tickets,
 }
 
-/// Where calls and thoughts get their tickets.
+/// The place where calls and thoughts get their tickets.
 #[derive(Debug)]
 enum Tickets {
     None,
-    /// In the events that are written anew.
+    /// In newly written events.
     InEvents(Mint),
-    /// In the upstream's own bytes, if there are any; these may also be respelled.
+    /// In the upstream's own bytes. The same edits also change the model's name and the spelling of values.
     InBytes(Edited),
 }
 
-/// What the record of the answer is made with.
+/// The data for the record of the answer.
 #[derive(Debug)]
 struct Keeper {
     owner: Owner,
     hook: Hook,
     origin: Origin,
-    /// An answer without a thought is kept too.
+    /// Answers without a thought also get a record.
     keeps_all: bool,
     /// The model's contract wants thoughts back.
     is_wanted: bool,
 }
 
 impl Keeper {
-    /// Where no model of the conversation wants anything back, nobody ever asks whether an answer had a thought. Behind
-    /// an answer with a record somebody does: the caller may go back to the model that gave it.
+    /// Answers without a thought need no record if the model wants no thoughts back. After an answer with a record they
+    /// do, because the caller may go back to the model that gave it.
     fn new(asked: &RequestContext<'_>, hook: Option<Hook>, origin: Origin) -> Option<Self> {
         let (owner, hook) = asked.owner.clone().zip(hook)?;
         let wants = asked.target.rule.contract.returns != Return::Never;
@@ -79,8 +79,8 @@ impl Keeper {
         Some(Keeper { owner, hook, origin, keeps_all, is_wanted: wants })
     }
 
-    /// The record of each choice: nobody knows with which one the caller goes on. Takes their blocks out of the answer,
-    /// because a long thought is not held twice.
+    /// Makes a record for each choice, because the caller may continue from any. Takes the blocks out of the answer, so
+    /// that a long thought is not in memory twice.
     fn records(
         &self,
         answer: &mut Answer,
@@ -110,50 +110,50 @@ impl Keeper {
     }
 }
 
-/// What an exchange came to.
+/// The result of an exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// What was said, without its blocks and further choices.
+    /// The answer, without its blocks and further choices.
     pub answer: Answer,
-    /// It has blocks.
+    /// The answer has blocks.
     pub has_said: bool,
-    /// Why there is no proper answer.
+    /// The reason why there is no proper answer.
     pub failure: Option<Failure>,
     /// How it ended.
     pub end: End,
     /// The records to seal: one for each choice that may be kept.
     pub records: Vec<(Head, Kept)>,
-    /// The whole answer as the caller knows it, if it [is kept by its name](RequestContext::set_name) and nothing went wrong.
+    /// The whole answer as the caller knows it, if it [has a name](RequestContext::set_name) and is complete.
     pub named: Option<String>,
 }
 
-/// What an answer is called that is kept by its name.
+/// The name under which an answer is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// Its id, where the upstream's own bytes do not say another.
+    /// The id of the answer. A relayed answer keeps the upstream's id.
     pub id: String,
-    /// Further fields of it, in the caller's words.
+    /// Further fields of the answer, on the caller's wire.
     pub fields: Vec<(String, Raw)>,
 }
 
-/// How an answer ended, as its driver saw it.
+/// The end of an answer, as its driver saw it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ending<'a> {
-    /// Why the transport broke off, if it did.
+    /// The reason why the transport broke off, if it did.
     pub cut: Option<&'a str>,
     /// The caller went away or stopped it.
     pub is_stopped: bool,
-    /// When, in milliseconds since 1970.
+    /// The time of the end, in milliseconds since 1970.
     pub at: u64,
 }
 
 impl RequestContext<'_> {
-    /// The answer is kept by a name: [`Done::named`] has it whole.
+    /// Stores the answer under a name: [`Done::named`] then has the whole answer.
     pub fn set_name(&mut self, name: Name) {
         self.name = Some(name);
     }
 
-    /// The caller asked for a model of this name, which its answer bears.
+    /// Sets the model name that the caller asked for. The answer has this name instead of the model's own.
     pub fn set_alias(&mut self, name: &str) {
         self.alias = (name != self.target.model).then(|| name.to_owned());
     }
@@ -209,13 +209,13 @@ impl Exchange {
         }
     }
 
-    /// Address, headers and decisions of the upstream's request. The body of a caller's is in [`super::Prepared`].
+    /// The address, headers and decisions of the upstream's request. The body of a caller's request is in
+    /// [`super::Prepared`].
     #[must_use]
     pub fn outgoing(&self) -> &Outgoing {
         &self.outgoing
     }
 
-    /// Adds what the user should know.
     pub(super) fn warn(&mut self, said: Option<Problem>) {
         self.outgoing.warnings.extend(said);
     }
@@ -224,20 +224,20 @@ impl Exchange {
         self.outgoing
     }
 
-    /// The caller gets the upstream's own bytes, or [all but the ids of calls](Exchange::is_untouched).
+    /// Whether the caller gets the upstream's own bytes, possibly [with edits](Exchange::is_untouched).
     #[must_use]
     pub fn is_relayed(&self) -> bool {
         self.pipeline.output().as_ref().is_some_and(ToCaller::is_relayed)
     }
 
-    /// The caller speaks the model's wire and asked for no other view, so that its parameters and headers, and a refusal,
-    /// pass as they are. Its answer may still have [another form](Exchange::is_relayed).
+    /// Whether the caller speaks the model's wire and asked for no other view. Its parameters and headers, and a
+    /// refusal, then pass unchanged. The answer may still have [another form](Exchange::is_relayed).
     #[must_use]
     pub fn is_own(&self) -> bool {
         self.is_own
     }
 
-    /// The caller gets the very bytes of the upstream, so that [`Exchange::push`] gives none.
+    /// Whether the caller gets the upstream's bytes without edits. [`Exchange::push`] then appends no bytes.
     #[must_use]
     pub fn is_untouched(&self) -> bool {
         let is_untouched = |output: &ToCaller<Adjustments>| {
@@ -246,8 +246,8 @@ impl Exchange {
         self.pipeline.output().as_ref().is_some_and(is_untouched)
     }
 
-    /// Writes the answer anew, because the upstream's bytes are on the caller's wire but not in its form. Has no effect on
-    /// bytes that were pushed before.
+    /// Writes the answer anew, because the upstream's bytes are on the caller's wire but not in its form. Has no effect
+    /// on bytes that were pushed before.
     pub fn write_anew(&mut self) {
         if let Some(output) = self.pipeline.output_mut() {
             output.write_anew();
@@ -255,41 +255,41 @@ impl Exchange {
         }
     }
 
-    /// The head of the answer came.
+    /// Reports the head of the answer.
     pub fn head(&mut self, status: u16) {
         self.pipeline.head(status);
     }
 
-    /// Bytes of the answer came: appends what the caller is to get in their place, and tells the events. Where the
-    /// answer [is untouched](Exchange::is_untouched) that is nothing, for the caller gets these very bytes.
+    /// Reports bytes of the answer. Appends the caller's bytes and emits the events. If the answer [is
+    /// untouched](Exchange::is_untouched), it appends no bytes, because the driver passes these bytes on.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>, sink: &mut dyn Sink) {
         self.pipeline.push(bytes, out, sink);
     }
 
-    /// The wire's own end of a stream was seen: nothing of the answer can come any more. Where this is never true, the
-    /// end of the body is the end.
+    /// Whether the wire's own end of the stream was seen, so that no more of the answer can come. On wires without such
+    /// an end this stays false, and the end of the body is the end.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.pipeline.is_over()
     }
 
-    /// Whether the answer may go on without a record: it is a stream, no model wants its thoughts back, and it is not kept
-    /// by its name.
+    /// Whether the answer may go on without a record: it is a stream, the model wants no thoughts back, and the answer
+    /// has no name.
     #[must_use]
     pub fn may_be_forgotten(&self) -> bool {
         let is_wanted = self.keeper.as_ref().is_some_and(|keeper| keeper.is_wanted);
         self.outgoing.stream && !is_wanted && !self.is_named
     }
 
-    /// Drops the contents of a streamed answer and makes no record of it. The caller still gets all of it.
+    /// Drops the contents of a streamed answer and makes no record of it. The caller still gets the whole answer.
     pub fn forget(&mut self) {
         self.keeper = None;
         self.is_named = false;
         self.pipeline.forget_contents();
     }
 
-    /// Takes a thought that has ended out of an answer that gets a record, if there is one for which `is_large` is true. It
-    /// has to be [put back](Exchange::put_back) before the end.
+    /// Takes an ended thought for which `is_large` is true out of an answer that gets a record, if there is one. The
+    /// thought has to be [put back](Exchange::put_back) before the end.
     pub fn take_thought(
         &mut self,
         is_large: &dyn Fn(&Thinking) -> bool,
@@ -303,19 +303,19 @@ impl Exchange {
         self.pipeline.fold_mut().put_back(vacancy, thinking);
     }
 
-    /// Bytes of ended blocks that the caller's stream repeats at its end.
+    /// The bytes of ended blocks that the caller's stream repeats at its end.
     #[must_use]
     pub fn held_output(&self) -> usize {
         self.pipeline.output().as_ref().map_or(0, ToCaller::held)
     }
 
-    /// The error that ends a stream here and now, because there is no time for the rest of it.
+    /// The error that ends a stream immediately, if there is no time for the rest of it.
     #[must_use]
     pub fn interrupted(&mut self, why: &str) -> Vec<u8> {
         self.pipeline.interrupted(why)
     }
 
-    /// The answer is over: appends what the caller is still to get. `whole` sees the answer before its blocks go into
+    /// Ends the answer and appends the rest of the caller's bytes. `whole` sees the answer before its blocks move into
     /// its records.
     #[must_use]
     pub fn end(
@@ -343,7 +343,7 @@ impl Exchange {
         Done { answer, has_said, failure, end, records: records.unwrap_or_default(), named }
     }
 
-    /// The same for a conversation of one's own, into which the answer goes as a message of this origin.
+    /// Ends the answer of an own conversation. The answer becomes a message of this origin.
     pub(super) fn finish(
         mut self,
         cut: Option<&str>,
@@ -368,7 +368,7 @@ impl Adjustments {
         }
     }
 
-    /// What gave the caller tickets.
+    /// The maker of the caller's tickets.
     fn mint(&mut self) -> Option<&Mint> {
         match &mut self.tickets {
             Tickets::None => None,
@@ -415,7 +415,7 @@ impl Adjust for Adjustments {
             (Event::Finish { finish_reason, model: Some(_) }, model @ Some(_)) => {
                 pass(Event::Finish { finish_reason, model });
             }
-            // What stands beside a refusal has the same name on every wire.
+            // The details of a refusal have the same key on every wire.
             (Event::Fact(Fact::Field { key: REFUSAL_DETAILS, value, .. }), _) => {
                 pass(Event::Fact(Fact::Field { wire, key: REFUSAL_DETAILS, value }));
             }

@@ -1,35 +1,36 @@
-//! One request to a model and its answer, without any I/O: what happens to a thought, on each face.
+//! One request to a model and its answer, without any I/O, for each face.
 //!
-//! All faces go through the same steps. They differ in where the conversation comes from, and in who gets the answer.
+//! All faces go through the same steps. They differ in the source of the conversation and in the receiver of the
+//! answer.
 //!
-//! | step | one's own conversation: `think ask`, `chat`, `acp`, the library | somebody else's client: `think serve`, `explain` |
+//! | step | own conversation: `think ask`, `chat`, `acp`, the library | caller: `think serve`, `explain` |
 //! | --- | --- | --- |
-//! | 1. read | [`Own`]: all thoughts are there, each with its maker | [`RequestContext::read`]: its messages are all that is known of it |
-//! | 2. look up | nothing | [`RequestContext::need`] names the records that are wanted |
-//! | 3. decide about every thought, write the request | [`Turn::of`] | [`RequestContext::prepare`]; on the model's own wire, edits of the client's bytes |
-//! | 4. read the answer | [`Turn::push`]: events | [`Exchange::push`]: events, and the client's bytes |
+//! | 1. read | [`Own`]: has all thoughts, each with its maker | [`RequestContext::read`]: has only the messages |
+//! | 2. look up | no look-up | [`RequestContext::need`] names the records |
+//! | 3. decide about every thought, write the request | [`Turn::of`] | [`RequestContext::prepare`]; on the model's own wire, edits of the caller's bytes |
+//! | 4. read the answer | [`Turn::push`]: events | [`Exchange::push`]: events, and the caller's bytes |
 //! | 5. end | [`Turn::end`]: a message with its maker | [`Exchange::end`]: a record to seal |
-//! | 6. a refusal that is about thoughts | [`Ended::Again`]: the same with a repair ([`Mending`]) | the same, by the driver, which may also go to another key or model |
+//! | 6. repair after a refusal for thoughts | [`Ended::Again`]: the same with a repair ([`Mending`]) | the same, by the driver, which may also use another key or model |
 //!
-//! Both doors lead to one [`RequestContext::prepare`]. Behind it one thing changes a body: the transport leaves out the
-//! question for usage where a refusal names it ([`without_usage`](crate::outgoing::without_usage)).
+//! Both columns use one [`RequestContext::prepare`]. After it, only one step changes a body: the transport removes the
+//! question for usage if a refusal names it ([`without_usage`](crate::outgoing::without_usage)).
 //!
-//! # What becomes of a thought
+//! # The fate of a thought
 //!
-//! | it is | what is done |
+//! | thought | action |
 //! | --- | --- |
-//! | the model's, and wanted | it is sent; a client that dropped it has it put back |
-//! | the model's, and not wanted | it is left out; a client's own stays on the model's wire |
-//! | another's, which the model reads | as the model's |
-//! | another's, which it cannot read | it is left out, whoever sends it; where one is demanded: the ladder |
-//! | of an unknown maker | on the model's wire a client's is sent; elsewhere without its seal, or not; an imported one is taken for the model's |
-//! | demanded, and nobody has it | the ladder; for a client with `restore = "required"`: 400 |
-//! | cut off by the provider | it is never sent |
-//! | kept out by a setting | it is left out, and nothing is done about it |
-//! | refused by the model | it alone is left out, at this model, from then on |
+//! | the model's own, wanted | sent; put back if the client dropped it |
+//! | the model's own, not wanted | left out; a client's own thought stays on the model's wire |
+//! | of another maker, readable | as the model's own |
+//! | of another maker, not readable | left out, whoever sends it; if the contract demands one: the ladder |
+//! | of an unknown maker | a client's thought is sent on the model's wire, else without its seal or not at all; an imported one counts as the model's own |
+//! | demanded and missing | the ladder; for a client with `restore = "required"`: 400 |
+//! | cut off by the provider | never sent |
+//! | removed by a setting | left out, without a substitute |
+//! | refused by the model | only this thought is left out, at this model, from then on |
 //!
-//! The ladder: the value that the provider documents; else the answer told in words; else thinking off for this request;
-//! else as it is. [`decide`] says how each of these is found out.
+//! The ladder: the provider's documented value; else the answer in words; else thinking off for this request; else the
+//! request as it is. [`decide`] has the exact conditions.
 
 mod align;
 mod answer;
@@ -70,67 +71,66 @@ use mint::{Mint, Of};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Whose request it is, as far as restoration needs to know. Without it nothing is looked up and nothing kept.
+/// The owner of a request, as far as restoration needs it. Without an owner there is no look-up and no record.
 #[derive(Clone, Debug)]
 pub struct Owner {
     /// The tenant.
     pub tenant: Tenant,
     /// The tenant's secret for look-ups.
     pub secret: Secret,
-    /// What the client says about its session.
+    /// The client's hint about its session.
     pub hint: Option<String>,
-    /// The account boundary at the upstream, where opaque payloads are bound to one.
+    /// The account at the upstream, if opaque payloads are bound to one.
     pub account: Option<String>,
-    /// The id that the answer's record is to have, drawn at random.
+    /// The id of the answer's record, drawn at random.
     pub record: String,
-    /// The answer may be kept. Where it is not, the caller gets the provider's ids, for nobody could map others back.
+    /// The answer may be stored. If not, the caller gets the provider's ids, because the gateway could not map tickets
+    /// back.
     pub is_kept: bool,
 }
 
-/// What has to be had before the upstream can be asked.
+/// The data that `prepare` needs first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Need {
     /// The records with any of these keys, in any order.
     Lookup(Vec<Key>),
-    /// Nothing.
+    /// No records.
     Nothing,
 }
 
-/// A request that was read: somebody else's client's, or one of a conversation of one's own.
+/// A request that was read, from a caller or of an own conversation.
 #[derive(Debug)]
 pub struct RequestContext<'d> {
-    /// `None`: the conversation is one's own.
+    /// `None`: the conversation is an own one.
     caller: Option<Caller<'d>>,
     request: Cow<'d, Request>,
     target: Target,
     settings: Resolved,
     handling: Handling,
     owner: Option<Owner>,
-    /// What is missing, and what it is kept under; none where thoughts are left alone.
+    /// The data for look-ups and for the answer's record. `None` if thoughts are left alone.
     question: Option<Question>,
     /// The messages without the caller's thoughts that a repair removed.
     bare: Option<Vec<Content>>,
     left_out: LeftOut,
     memory: Memory,
     name: Option<Name>,
-    /// The name that the caller asked for, where the model has another.
+    /// The model name that the caller asked for, if the model has another.
     alias: Option<String>,
-    /// So many tokens may the answer take, where a budget says so.
+    /// The most tokens of the answer, if a budget sets a cap.
     most: Option<u64>,
-    /// A budget asks for little effort, and the caller's own words are to say so.
+    /// A budget asks for little effort, in the caller's own words.
     is_lowered: bool,
-    /// Somebody wants to know how what goes out differs from what came.
+    /// The outgoing messages are compared with the caller's.
     is_compared: bool,
-    /// Covers secrets in a conversation of one's own.
+    /// Masks secrets in an own conversation.
     masker: Option<&'d Masker>,
 }
 
-/// Somebody else's client, as far as it is known.
 #[derive(Clone, Copy, Debug)]
 struct Caller<'d> {
-    /// The wire that its request came on.
+    /// The wire that the request came on.
     wire: &'static dyn Wire,
-    /// Its request.
     doc: &'d Doc<'d>,
 }
 
@@ -145,24 +145,24 @@ struct LeftOut {
     records: BTreeSet<String>,
 }
 
-/// The upstream's request, and what will become of its answer.
+/// The upstream's request, and the handling of its answer.
 #[derive(Debug)]
 pub struct Prepared {
-    /// The body; `None`: the caller's own bytes, as they came.
+    /// The body. `None`: the caller's own bytes, unchanged.
     pub body: Option<String>,
     /// The numbers for the answer's header.
     pub counts: Counts,
-    /// The first message whose thought the provider demands and nobody has.
+    /// The first message whose demanded thought is lost.
     pub missing: Option<usize>,
-    /// What was done about what is missing.
+    /// The substitutes for missing thoughts.
     pub without: Without,
-    /// Why the request cannot go out as it is asked for, in a sentence for its caller.
+    /// The reason why the request cannot go out as asked, as a sentence for the caller.
     pub conflict: Option<String>,
     /// The thoughts that a refusal may be about.
     pub put_back: PutBack,
-    /// How it differs from what the caller sent; `None` where nobody [wants to know](RequestContext::compare).
+    /// The differences from the caller's request; `None` unless [asked for](RequestContext::compare).
     pub differences: Option<Differences>,
-    /// What the answer goes through.
+    /// The path of the answer.
     pub exchange: Box<Exchange>,
 }
 
@@ -187,7 +187,8 @@ impl<'d> RequestContext<'d> {
         let question =
             is_asked.then(|| question(&request, &request.contents, owner.as_ref(), &target));
         let memory = Memory {
-            // Nothing is told there, and nothing that is demanded stays out.
+            // With `required`, words never replace an answer and no demanded thought stays out, so that earlier
+            // decisions do not matter.
             is_afresh: handling.restore == Restore::Required,
             ..Memory::default()
         };
@@ -196,7 +197,7 @@ impl<'d> RequestContext<'d> {
         Ok(RequestContext { caller, handling, owner, question, memory, ..own })
     }
 
-    /// A request of a conversation of one's own, of which nothing is missing.
+    /// Makes the context of an own conversation, which has all its thoughts.
     #[must_use]
     pub fn own(request: &'d Request, target: &Target, settings: &Resolved) -> Self {
         let target = target.in_format(settings.format.value).into_owned();
@@ -224,63 +225,63 @@ impl<'d> RequestContext<'d> {
         }
     }
 
-    /// The wire that it came on; `None`: the conversation is one's own.
+    /// The wire that the request came on; `None` for an own conversation.
     #[must_use]
     pub fn caller(&self) -> Option<&'static dyn Wire> {
         self.caller.map(|caller| caller.wire)
     }
 
-    /// The model as it is asked, repairs included.
+    /// The model of the request, with the facts that repairs taught.
     #[must_use]
     pub fn target(&self) -> &Target {
         &self.target
     }
 
-    /// What the caller sends of the conversation.
+    /// The messages of the request.
     #[must_use]
     pub fn contents(&self) -> &[Content] {
         &self.request.contents
     }
 
-    /// What the caller says about reasoning.
+    /// The caller's parameters for reasoning.
     #[must_use]
     pub fn reasoning(&self) -> &ReasoningAsk {
         &self.request.reasoning
     }
 
-    /// The settings that hold.
+    /// The settings of the request.
     #[must_use]
     pub fn settings(&self) -> &Resolved {
         &self.settings
     }
 
-    /// Other settings hold: those within a budget.
+    /// Replaces the settings, for example to stay within a budget.
     pub fn set_settings(&mut self, settings: Resolved) {
         self.settings = settings;
     }
 
-    /// The request as the caller wrote it; `None`: the conversation is one's own.
+    /// The request as the caller wrote it; `None` for an own conversation.
     #[must_use]
     pub fn root(&self) -> Option<Val<'_>> {
         self.caller.map(|caller| caller.doc.root())
     }
 
-    /// The most tokens that the caller lets the answer take, if it says so.
+    /// The caller's cap on the tokens of the answer.
     #[must_use]
     pub fn cap(&self) -> Option<u64> {
         self.request.max_tokens
     }
 
-    /// The answer may take no more tokens than these: its caller's own cap holds where that is less.
+    /// Sets a cap on the tokens of the answer. A lower cap of the caller stays.
     pub fn set_most(&mut self, tokens: u64) {
-        // A cap of nothing is no cap: nobody asks for an answer of nothing.
+        // A cap of 0 counts as no cap.
         let cap = self.request.max_tokens.filter(|cap| *cap > 0);
         self.request.to_mut().max_tokens = Some(cap.map_or(tokens, |cap| cap.min(tokens)));
         self.most = Some(tokens);
     }
 
-    /// The least that the model can be told to think at most: where its rule has no cap on thoughts, the caller may name
-    /// one all the same.
+    /// The smallest cap on thoughts that the request can have, in tokens. If the model's rule has none, a Messages
+    /// caller that set a cap gets the least one of its API. Else 1.
     #[must_use]
     pub fn least_thought(&self) -> u64 {
         let own = self.request.reasoning.max_tokens.filter(|_| self.caller_is("messages"));
@@ -294,17 +295,17 @@ impl<'d> RequestContext<'d> {
         self.request.stream
     }
 
-    /// Whether the answer is asked for as a stream; on wires where the path says so, the driver knows better.
+    /// Sets whether the answer is a stream. On some wires only the path says so, which the driver knows.
     pub fn set_stream(&mut self, stream: bool) {
         self.request.to_mut().stream = stream;
     }
 
-    /// Whether what goes out is compared with what came: for that all messages are looked at once more.
+    /// Sets whether the outgoing messages are compared with the caller's. The comparison reads all messages once more.
     pub fn compare(&mut self, is_compared: bool) {
         self.is_compared = is_compared;
     }
 
-    /// What is to be looked up.
+    /// The records to look up.
     #[must_use]
     pub fn need(&self) -> Need {
         let question = self.question.as_ref().filter(|_| self.owner.is_some());
@@ -312,14 +313,14 @@ impl<'d> RequestContext<'d> {
         if keys.is_empty() { Need::Nothing } else { Need::Lookup(keys) }
     }
 
-    /// The ids of further records that are to be looked up, now that these were found: answers that only the one behind
-    /// them names. Mostly there are none.
+    /// The ids of further records to look up, given the first ones: answers that only a later answer names. Usually
+    /// empty.
     #[must_use]
     pub fn more(&self, found: &[Found]) -> Vec<String> {
         let Some(question) = &self.question else { return Vec::new() };
         let known: BTreeSet<&str> = found.iter().map(|found| found.head.id.as_str()).collect();
         let mut named = found.iter().flat_map(|found| &found.head.ancestors);
-        // Mostly each of them was found behind its own history.
+        // Usually the history of each of them led to its record.
         if named.all(|ancestor| known.contains(&*ancestor.id)) {
             return Vec::new();
         }
@@ -335,12 +336,14 @@ impl<'d> RequestContext<'d> {
         self.target.origin(self.owner.as_ref().and_then(|it| it.account.clone()))
     }
 
-    /// The look-up failed, or took too long: what is decided is for this request alone, and the next one looks again.
+    /// Reports that the look-up failed or took too long. The decisions are then for this request alone, and the next
+    /// request looks again.
     pub fn look_up_failed(&mut self) {
         self.memory.is_alone = true;
     }
 
-    /// Decides about every thought, and makes the upstream's request. A record that cannot be opened is none.
+    /// Decides about every thought and makes the upstream's request. A record that cannot be opened counts as not
+    /// found.
     #[must_use]
     pub fn prepare(&self, found: &[Found], open: &dyn Open) -> Prepared {
         let origin = self.origin();
@@ -373,7 +376,7 @@ impl<'d> RequestContext<'d> {
         Prepared { body, counts, missing, without, conflict, put_back, differences, exchange }
     }
 
-    /// What goes of each thought: of one's own conversation all of them are there, of a caller's the vault knows more.
+    /// Decides about each thought. An own conversation has all of them; for a caller, the vault adds more.
     fn decided<'s>(
         &'s self,
         found: &'s [Found],
@@ -426,8 +429,8 @@ impl<'d> RequestContext<'d> {
         self.handling.dry_run || self.handling.restore == Restore::Never
     }
 
-    /// What gives the answer its tickets, if thoughts go back some day: calls where the provider's ids are weak, thoughts
-    /// where the caller's wire wants a signature and the model's has none.
+    /// Makes the source of tickets, if thoughts ever go back. Calls get tickets if the provider's ids are weak.
+    /// Thoughts get one if the caller's wire wants a signature and the model's has none.
     fn mint(&self) -> Option<Mint> {
         let contract = &self.target.rule.contract;
         let owner = self.owner.as_ref().filter(|it| it.is_kept && !self.handling.dry_run)?;
@@ -441,7 +444,7 @@ impl<'d> RequestContext<'d> {
     }
 }
 
-/// What is asked of a vault about these messages. Nobody's are under nobody's secret, for nothing is looked up.
+/// Reads the look-up question of these messages. Without an owner there is no look-up, so that any secret will do.
 fn question(
     request: &Request,
     contents: &[Content],

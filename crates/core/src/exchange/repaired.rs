@@ -10,14 +10,14 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 impl RequestContext<'_> {
-    /// Prepares the request otherwise, because it was refused: what earlier ones left out, or said in words, may be what
-    /// the provider misses.
+    /// Prepares the request again after a refusal. If the repair teaches something about the model, all is decided
+    /// afresh: omissions or words of earlier requests may be the cause of the refusal.
     pub fn refused(&mut self, repair: Repair) {
         self.memory.is_afresh |= repair.is_learned();
         self.repair(repair);
     }
 
-    /// Prepares the request otherwise from now on.
+    /// Applies a repair to this request.
     pub fn repair(&mut self, repair: Repair) {
         if let Some(taught) = repair.taught_to(&self.target) {
             self.target = taught;

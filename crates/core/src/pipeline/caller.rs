@@ -1,4 +1,4 @@
-//! What the caller of an answer gets, and what it gets when the answer broke off.
+//! The caller's side of an answer, also of an answer that broke off.
 
 use super::{End, Ended, Output, Pipeline};
 use crate::answer::Answer;
@@ -9,58 +9,58 @@ use crate::wire::{Dialect, Encode, ErrorBody, Wire, error};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Changes an answer on its way to its caller. As it stands, nothing is changed.
+/// Changes an answer on its way to its caller. The default methods change nothing.
 pub trait Adjust: fmt::Debug {
-    /// What comes is no answer: nothing of it is changed.
+    /// Reports that the response is a refusal. Its bytes and events stay unchanged.
     fn refused(&mut self) {}
 
-    /// Where the caller gets the upstream's bytes: appends what it gets in the place of these, if that is not they.
+    /// Appends the caller's form of relayed bytes. The default appends none, and the driver passes on the originals.
     fn bytes(&mut self, _bytes: &[u8], _out: &mut Vec<u8>) {}
 
     /// Appends the bytes that were held back until now.
     fn rest(&mut self, _out: &mut Vec<u8>) {}
 
-    /// Where the answer is written anew: passes an event on as the caller is to see it, if it is.
+    /// Passes on an event of a newly written answer, changed for the caller, or drops it.
     fn event(&mut self, event: Event<'_>, pass: &mut dyn FnMut(Event<'_>)) {
         pass(event);
     }
 
-    /// The whole answer as the caller is to see it.
+    /// Changes the whole answer for the caller.
     fn answer<'a>(&mut self, answer: &'a Answer) -> Cow<'a, Answer> {
         Cow::Borrowed(answer)
     }
 }
 
-/// Nothing is changed.
+/// Changes nothing.
 impl Adjust for () {}
 
-/// Gives an answer to its caller: the upstream's own bytes, or the answer written anew.
+/// Gives an answer to its caller: the upstream's own bytes, or a newly written answer.
 ///
-/// An answer that broke off never looks whole. Its stream ends with the wire's error, said once and with the reason that
-/// says most: the transport's, else the decoder's. In its one value stands the error beside what came, where the wire
-/// has a place for both, else the error alone.
+/// An answer that broke off never looks complete. Its stream ends with one error of the wire, with the more precise
+/// reason: the transport's, else the decoder's. If the answer is one value and the wire has a place for both, the error
+/// is beside the content; else the value is the error alone.
 #[derive(Debug)]
 pub struct ToCaller<A> {
     wire: &'static dyn Wire,
-    /// The caller asked for a stream, and what comes is an answer.
+    /// The caller asked for a stream, and the response is not a refusal.
     is_stream: bool,
-    /// Writes the answer anew.
+    /// Writes the answer anew; `None` if it is relayed.
     encoder: Option<Box<dyn Encode>>,
-    /// The stream said that something went wrong.
+    /// The stream has reported a failure.
     is_told: bool,
-    /// The number of the last event that the upstream wrote, if it numbers them.
+    /// The number of the upstream's last event, if it numbers its events.
     said: Option<u64>,
     adjust: A,
 }
 
 impl<A: Adjust> ToCaller<A> {
-    /// The caller gets the upstream's own bytes. Those that are not adjusted are the driver's to pass on.
+    /// Relays the upstream's own bytes. If `adjust` edits no bytes, the driver passes them on.
     #[must_use]
     pub fn relayed(wire: &'static dyn Wire, is_stream: bool, adjust: A) -> Self {
         ToCaller { wire, is_stream, encoder: None, is_told: false, said: None, adjust }
     }
 
-    /// The caller gets the answer on its own wire.
+    /// Writes the answer on the caller's wire.
     #[must_use]
     pub fn written(wire: &'static dyn Wire, is_stream: bool, adjust: A) -> Self {
         let encoder = Some(wire.encoder());
@@ -73,24 +73,23 @@ impl<A: Adjust> ToCaller<A> {
         self.encoder.is_none()
     }
 
-    /// The upstream's bytes are not in the caller's form, so that the answer is written anew.
+    /// Writes the answer anew from now on, because the upstream's bytes are not in the caller's form.
     pub(crate) fn write_anew(&mut self) {
         self.encoder.get_or_insert_with(|| self.wire.encoder());
     }
 
-    /// Bytes of ended blocks that the writer of the stream holds until its end.
+    /// The bytes of ended blocks that the encoder holds until the end of the stream.
     #[must_use]
     pub fn held(&self) -> usize {
         self.encoder.as_ref().map_or(0, |encoder| encoder.held())
     }
 
-    /// What changes the answer.
+    /// The changes to the answer.
     #[must_use]
     pub fn adjust(&self) -> &A {
         &self.adjust
     }
 
-    /// The same, to be asked what it changed.
     pub(crate) fn adjust_mut(&mut self) -> &mut A {
         &mut self.adjust
     }
@@ -139,7 +138,7 @@ impl<A: Adjust> Output for ToCaller<A> {
         match problem.code {
             ProblemCode::CapReached | ProblemCode::Truncated if was_told => {}
             ProblemCode::CapReached | ProblemCode::Truncated => {
-                // It is an error on every wire, also where the missing end alone would tell.
+                // Every wire gets an error, even if the missing end alone would show the break.
                 let error = broken_off(&problem.message);
                 self.adjust.event(Event::Problem(&error), &mut write);
             }
@@ -156,7 +155,7 @@ impl<A: Adjust> Output for ToCaller<A> {
             Some(_) => append(out, self.value(ended).into_bytes()),
             None if !self.is_stream => self.adjust.rest(out),
             None => {
-                // Of a stream that broke off, the event that it broke off in is none.
+                // Drops the incomplete last event of a broken stream.
                 if ended.answer.is_complete() {
                     self.adjust.rest(out);
                 }
@@ -175,7 +174,7 @@ impl<A: Adjust> Output for ToCaller<A> {
 }
 
 impl<A: Adjust> Pipeline<Option<ToCaller<A>>> {
-    /// The error that ends a stream here and now, because there is no time for the rest of it.
+    /// The error that ends a stream immediately, if there is no time for the rest of it.
     #[must_use]
     pub fn interrupted(&mut self, why: &str) -> Vec<u8> {
         let Pipeline { reader, fold, output, .. } = self;
@@ -196,8 +195,8 @@ impl<A: Adjust> Pipeline<Option<ToCaller<A>>> {
     }
 }
 
-/// The error of an answer that broke off; one that a gateway cut has a code of its own, so that it is not taken for a
-/// fault of the upstream.
+/// The error of an answer that broke off. If the gateway cut the answer, the error has a code of its own, so that
+/// clients do not blame the upstream.
 fn broken_off(message: &str) -> Problem {
     let problem = Problem::new(ProblemCode::UpstreamError, message);
     let word = message.split_once(':').map(|(word, _)| word);
@@ -213,8 +212,8 @@ pub fn error_event(wire: &dyn Wire, message: &str) -> Vec<u8> {
     error_of(wire, (&Answer::default(), None), message)
 }
 
-/// The error of a stream that said already which answer it is, in events up to this number: clients hold it to its id, its
-/// model and its numbers.
+/// The error of a stream that has begun. Clients expect it to have the id and the model of that answer, and the next
+/// number, if events have numbers.
 fn error_of(wire: &dyn Wire, begun: (&Answer, Option<u64>), message: &str) -> Vec<u8> {
     let (mut out, mut encoder) = (Vec::new(), wire.encoder());
     let (answer, said) = begun;
@@ -224,7 +223,7 @@ fn error_of(wire: &dyn Wire, begun: (&Answer, Option<u64>), message: &str) -> Ve
     out
 }
 
-/// Whether whoever reads this value sees that it failed.
+/// Whether a reader of this value sees that the answer failed.
 fn fails(wire: &'static dyn Wire, body: &str) -> bool {
     let mut pipeline = Pipeline::new(Reader::new(wire, &Dialect::PLAIN, Form::Whole));
     let mut ignored = |_: Event<'_>| {};
@@ -232,7 +231,7 @@ fn fails(wire: &'static dyn Wire, body: &str) -> bool {
     pipeline.end(None, &mut Vec::new(), &mut ignored).end == End::Failed
 }
 
-/// Appends bytes, which are long; where nothing stands before them, they are not copied.
+/// Appends bytes. If `out` is empty, it takes over the buffer instead of a copy, because answers are long.
 fn append(out: &mut Vec<u8>, mut bytes: Vec<u8>) {
     if out.is_empty() {
         *out = bytes;

@@ -1,4 +1,4 @@
-//! The one way that an answer goes: bytes of a wire in; events, an answer and the caller's bytes out.
+//! The path of an answer: bytes of a wire in; events, an answer and the caller's bytes out.
 //!
 //! ```text
 //! bytes ─> Reader ─> events ─┬─> Fold ──> Answer, End, Failure
@@ -6,17 +6,17 @@
 //!                            └─> the driver's own sink: a screen, metrics
 //! ```
 //!
-//! All that reads an answer sets up a [`Pipeline`], and adds nothing to how it is read:
+//! All readers of answers use a [`Pipeline`], and add no reading of their own:
 //!
-//! | who | reads by | writes |
+//! | reader | rule for reading | output |
 //! | --- | --- | --- |
 //! | [`Exchange`](crate::exchange::Exchange), a request | the model's rule | the caller's wire ([`ToCaller`]), if there is a caller |
 //! | [`StreamConverter`](crate::convert::StreamConverter), a file | the wire alone | another wire ([`ToCaller`]) |
-//! | [`ReasoningStreamAdapter`](crate::adapter::ReasoningStreamAdapter) | the provider's rule | nothing |
+//! | [`ReasoningStreamAdapter`](crate::adapter::ReasoningStreamAdapter) | the provider's rule | no output |
 //!
-//! So these questions have one answer: how did it end ([`End`]), what failed ([`Failure`]), and what does the caller get
-//! when it broke off ([`ToCaller`]). There is no I/O: the driver says what the transport saw, with [`Pipeline::head`],
-//! [`Pipeline::push`] and [`Pipeline::end`].
+//! So there is one definition of the end of an answer ([`End`]), of its failure ([`Failure`]), and of the caller's
+//! bytes after a break ([`ToCaller`]). There is no I/O: the driver reports the events of the transport with
+//! [`Pipeline::head`], [`Pipeline::push`] and [`Pipeline::end`].
 //!
 //! ```
 //! use thinkthrough_core::pipeline::{End, Pipeline};
@@ -41,7 +41,7 @@ use crate::event::{Event, Fold, Sink};
 use crate::problem::{Problem, ProblemCode};
 use crate::read::Reader;
 
-/// Reads one answer, and writes it for whoever it is for.
+/// Reads one answer and passes it to an output.
 #[derive(Clone, Debug)]
 pub struct Pipeline<O = Unwritten> {
     reader: Reader,
@@ -50,28 +50,28 @@ pub struct Pipeline<O = Unwritten> {
     output: O,
 }
 
-/// What becomes of an answer beside being read.
+/// Receives an answer while it is read, for example to write it.
 pub trait Output {
-    /// What comes is no answer: its status says so.
+    /// Reports that the status is a refusal.
     fn refused(&mut self) {}
 
-    /// Bytes came, whose events follow.
+    /// Receives bytes before their events.
     fn bytes(&mut self, _bytes: &[u8], _out: &mut Vec<u8>) {}
 
-    /// An event was read.
+    /// Receives an event.
     fn event(&mut self, _event: Event<'_>, _out: &mut Vec<u8>) {}
 
-    /// The answer is over.
+    /// Receives the finished answer.
     fn end(&mut self, _ended: &Ended, _out: &mut Vec<u8>) {}
 }
 
-/// Nobody gets the answer's bytes.
+/// An output that writes no bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unwritten;
 
 impl Output for Unwritten {}
 
-/// Where there is none, nobody gets the answer's bytes.
+/// `None` writes no bytes.
 impl<O: Output> Output for Option<O> {
     fn refused(&mut self) {
         self.iter_mut().for_each(Output::refused);
@@ -90,47 +90,47 @@ impl<O: Output> Output for Option<O> {
     }
 }
 
-/// What an answer came to.
+/// The result of a pipeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// What was said.
+    /// The answer as read.
     pub answer: Answer,
-    /// How it ended.
+    /// The end of the answer.
     pub end: End,
-    /// Why there is no proper answer, where the provider said so.
+    /// The failure, if the provider reported one.
     pub failure: Option<Failure>,
 }
 
-/// How an answer ended.
+/// The end of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It broke off, or a guard against hostile upstreams cut it; what came before is kept.
+    /// The answer broke off, or a guard against hostile upstreams cut it. The beginning is kept.
     Cut,
-    /// The provider reported an error in it.
+    /// The provider reported an error in the answer.
     Failed,
-    /// It ended as it should, but a part of it could not be read, and may have been a part of a thought.
+    /// The answer ended properly, but a part of it could not be read. That part may have been a thought.
     Gapped,
-    /// Its status is not that of an answer.
+    /// The status is a refusal.
     Refused,
-    /// Nothing in it could be read, or it is a value that is no answer.
+    /// The response has no readable part, or is a value that is not an answer.
     Unread,
-    /// It ended as it should, and all of it was read.
+    /// The answer ended properly, and all of it was read.
     Whole,
 }
 
-/// Why there is no proper answer.
+/// The reason why there is no proper answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The HTTP status.
     pub status: u16,
-    /// The provider's words.
+    /// The provider's words, else a sentence with the status.
     pub message: String,
-    /// What to do about it, where that is known.
+    /// The remedy, if known.
     pub remedy: Option<String>,
 }
 
 impl End {
-    /// Whether nothing is known to be missing at the end.
+    /// Whether no known part is missing at the end.
     #[must_use]
     pub fn is_complete(self) -> bool {
         match self {
@@ -161,33 +161,31 @@ impl Pipeline {
 }
 
 impl<O: Output> Pipeline<O> {
-    /// A pipeline whose answer goes on.
+    /// A pipeline with an output.
     #[must_use]
     pub fn with(reader: Reader, output: O) -> Self {
         Pipeline { reader, fold: Fold::new(), status: 200, output }
     }
 
-    /// What becomes of the answer.
+    /// The output.
     pub fn output(&self) -> &O {
         &self.output
     }
 
-    /// The same, to be taken apart.
     pub(crate) fn output_mut(&mut self) -> &mut O {
         &mut self.output
     }
 
-    /// What was read of the answer so far.
     pub(crate) fn fold_mut(&mut self) -> &mut Fold {
         &mut self.fold
     }
 
-    /// Drops the contents of the answer's blocks, those to come included.
+    /// Drops the contents of all blocks, including later ones.
     pub(crate) fn forget_contents(&mut self) {
         self.fold.forget_contents();
     }
 
-    /// The head of the answer came; without this, its status is 200.
+    /// Reports the head of the answer. Without this call, the status is 200.
     pub fn head(&mut self, status: u16) {
         self.status = status;
         if is_refusal(status) {
@@ -196,7 +194,7 @@ impl<O: Output> Pipeline<O> {
         }
     }
 
-    /// Bytes of the answer came: appends what the caller gets for them, and tells the events.
+    /// Reports bytes of the answer. Appends the caller's bytes and emits the events.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>, sink: &mut dyn Sink) {
         let Pipeline { reader, fold, output, .. } = self;
         output.bytes(bytes, out);
@@ -207,19 +205,19 @@ impl<O: Output> Pipeline<O> {
         });
     }
 
-    /// The wire's own end of a stream was seen: nothing of the answer can come any more. Where this is never true, the
-    /// end of the body is the end.
+    /// Whether the wire's own end of the stream was seen, so that no more of the answer can come. On wires without such
+    /// an end this stays false, and the end of the body is the end.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.reader.is_over()
     }
 
-    /// The body is over: appends what the caller is still to get. `cut` says why, where the transport broke off.
+    /// Ends the body and appends the rest of the caller's bytes. `cut` is the reason if the transport broke off.
     pub fn end(&mut self, cut: Option<&str>, out: &mut Vec<u8>, sink: &mut dyn Sink) -> Ended {
         let Pipeline { reader, fold, status, output } = self;
         let mut tell = |event: Event<'_>| {
             fold.event(event);
-            // Decoder and transport may both say that it broke off, and the transport knows why.
+            // Decoder and transport may both report the break, but only the transport knows the reason.
             match cut.filter(|_| is_cut(event)) {
                 Some(why) => output.event(Event::Problem(&truncated(why)), out),
                 None => output.event(event, out),
@@ -228,7 +226,7 @@ impl<O: Output> Pipeline<O> {
         };
         let has_read = reader.end(&mut tell);
         if !has_read && !is_refusal(*status) {
-            // Decoders say that a message lacks its end, not that there is none.
+            // Decoders report a message without an end, but not a body without a message.
             let nothing = truncated("there is nothing in the answer that can be read");
             tell(Event::Problem(&nothing));
         }

@@ -1,11 +1,11 @@
 //! The wires: protocol formats, each in a folder of its own behind one trait, [`Wire`].
 //!
-//! A wire reads and writes requests and whole responses. For a response stream it makes a decoder ([`Decode`]: messages in,
-//! events out) or an encoder ([`Encode`]: events in, bytes out). Between two wires an answer goes through the neutral form,
-//! so that no wire knows another one. Where both sides speak the same wire, nothing is rewritten: the bytes pass, and at
-//! most single spans of them change ([`edit`](crate::edit)).
+//! A wire reads and writes requests and whole responses. For a response stream it makes a decoder ([`Decode`]: messages
+//! in, events out) or an encoder ([`Encode`]: events in, bytes out). Between two wires an answer goes through the
+//! neutral form, so that no wire knows another one. If both sides speak the same wire, the bytes pass unchanged except
+//! for single spans ([`edit`](crate::edit)).
 //!
-//! No wire knows a provider, either. What a provider does differently from the wire comes as data, in a [`Dialect`].
+//! No wire knows a provider, either. The deviations of a provider come as data, in a [`Dialect`].
 
 use crate::answer::Answer;
 use crate::content::Other;
@@ -32,42 +32,42 @@ mod thinking_config;
 mod tool_ids;
 mod tool_result;
 
-/// How one provider deviates within a wire. The default reads every known spelling and writes the wire's own.
+/// The deviations of one provider within a wire. The default reads every known spelling and writes the wire's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dialect {
-    /// The field of assistant messages that thoughts go back in, on wires that leave it open.
-    /// `None`: the wire's own place.
+    /// The field of assistant messages for returned thoughts, on wires that leave it open. `None`: the wire's own
+    /// place.
     pub field: Option<Cow<'static, str>>,
     /// The value of that field for a thought that is known to be empty.
     pub empty: Option<Cow<'static, str>>,
     /// Message and request fields that the provider refuses; they are not written.
     pub refuses: Cow<'static, [&'static str]>,
-    /// The name of the cap on generated tokens, where it deviates (`max_completion_tokens`).
+    /// The name of the cap on generated tokens, if it deviates (`max_completion_tokens`).
     pub max_tokens_field: Option<&'static str>,
-    /// The base URL names the version already, and the path goes on behind it.
+    /// The base URL already has the version, so that the path's own version is left out.
     pub is_versioned: bool,
-    /// Streams report usage only when asked to with `stream_options.include_usage`.
+    /// Streams report usage only if `stream_options.include_usage` asks for it.
     pub asks_for_usage: bool,
-    /// Whether the server takes that question is not known; one that refuses it is asked without.
+    /// The server may refuse that question. It then gets the request without it.
     pub may_refuse_usage: bool,
-    /// The provider reports cached tokens beside the other counts, so that a 0 there is a report. Routers fill that member
-    /// with a 0 for hosts that count no cached tokens; recorded traffic has both.
+    /// The provider reports cached tokens beside the other counts, so that a 0 there is a report. Routers also send a 0
+    /// for hosts that count no cached tokens. Recorded traffic has both cases.
     pub reports_cached_at_top: bool,
-    /// Ids of tool calls may be any text, as its models write them, where the wire's own API takes few characters.
+    /// The provider accepts any text as the id of a tool call, although the wire's own API accepts only few characters.
     pub takes_any_id: bool,
     /// The provider reads its client's bookkeeping lines in the system prompt (`bookkeeping`).
     pub reads_bookkeeping: bool,
-    /// Results of tools hold no media, which stand behind them, where the wire has both forms.
+    /// The provider accepts media only after the results of tools, although the wire also has media inside them.
     pub media_behind_results: bool,
-    /// The API stands on another house's platform.
+    /// The API runs on another vendor's platform.
     pub hosted: Option<Hosted>,
 }
 
-/// How a platform takes requests of an API that is not its own: the address names the model and the method, and the body
-/// has a member for the version in the place of its `model`. It takes no parameters of the API's own address.
+/// The form of requests for an API on another vendor's platform. The address names the model and the method. The body
+/// has a member for the version instead of `model`. The platform accepts no query parameters of the API itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hosted {
-    /// The member of the body, and what it says unless the caller says something else.
+    /// The member of the body, and its default value.
     pub version: (&'static str, &'static str),
     /// The method that gives a whole answer.
     pub whole: &'static str,
@@ -76,7 +76,7 @@ pub struct Hosted {
 }
 
 impl Dialect {
-    /// A server that nothing is known about: it is asked for usage, and may refuse that.
+    /// A server without known rules. It gets the question for usage, and may refuse it.
     pub const UNKNOWN: Dialect = Dialect {
         asks_for_usage: true,
         may_refuse_usage: true,
@@ -106,14 +106,14 @@ impl Dialect {
 pub struct Written {
     /// The JSON body.
     pub body: String,
-    /// What the wire cannot say and was left out: names of neutral fields or blocks.
+    /// Names of neutral fields or blocks that the wire cannot express.
     pub untranslated: Vec<String>,
 }
 
 /// A caller's request that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestError {
-    /// What is wrong and what would be right.
+    /// The error, and the correct form.
     pub message: String,
     /// The place in the body, like `messages[2].content`.
     pub at: String,
@@ -135,7 +135,7 @@ impl fmt::Display for RequestError {
 
 impl std::error::Error for RequestError {}
 
-/// An error in neutral words, to be written in the caller's wire.
+/// An error in neutral words, before it is written on the caller's wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorBody {
     /// The HTTP status.
@@ -151,21 +151,21 @@ pub trait Wire: Sync + fmt::Debug {
     /// The public name.
     fn id(&self) -> &'static str;
 
-    /// How its streams are framed.
+    /// The framing of its streams.
     fn framing(&self) -> Framing;
 
-    /// Whether its answers have the form in which providers send them.
+    /// Whether its answers have the form of the providers.
     fn is_plain(&self) -> bool {
         true
     }
 
-    /// Lists the spans of an answer, or of a message of its stream, that the provider does not spell as the wire does, each
-    /// with the wire's own spelling.
+    /// Lists the spans of an answer, or of a message of its stream, in which the provider deviates from the wire's
+    /// spelling. Each span comes with the wire's own spelling.
     fn respelled(&self, _message: Val<'_>) -> Vec<(Range<usize>, String)> {
         Vec::new()
     }
 
-    /// Whether providers answer in other forms, too: with an array in place of events, or with other spellings.
+    /// Whether providers also answer in other forms: with an array in place of events, or with other spellings.
     fn has_forms(&self) -> bool {
         false
     }
@@ -173,8 +173,8 @@ pub trait Wire: Sync + fmt::Debug {
     /// The path of the API, appended to a provider's base URL; it begins with a slash.
     fn path(&self, model: &str, stream: bool) -> String;
 
-    /// The members of a request that cap each answer, as paths joined by dots. The first is the one that is written where
-    /// a body has none and no dialect names another.
+    /// The members of a request that cap each answer, as paths joined by dots. If a body has none and the dialect names
+    /// no other, the first one is written.
     fn caps(&self) -> &'static [&'static str];
 
     /// Reads a request body.
@@ -183,19 +183,19 @@ pub trait Wire: Sync + fmt::Debug {
     /// When the body is not a request of this wire; the error names the place.
     fn read_request(&self, body: Val<'_>) -> Result<Request, RequestError>;
 
-    /// Says what a request asks for that no other wire can give, if it does.
+    /// The error for a request that only this wire can serve, if it is such a request.
     fn asks_in_vain(&self, _request: &Request) -> Option<RequestError> {
         None
     }
 
-    /// Writes a request body. Thoughts among the contents are written as they are: whether they belong there
-    /// was decided before.
+    /// Writes a request body. Thoughts in the contents are written as they are, because the decisions about them are
+    /// made before.
     fn write_request(&self, request: &Request, dialect: &Dialect) -> Written;
 
-    /// The members of which every response has one.
+    /// Every response has at least one of these members.
     fn answer_members(&self) -> &'static [&'static str];
 
-    /// Whether a body is a response of this wire, as far as its members tell. An empty list says nothing.
+    /// Whether a body is a response of this wire, judged by its members. An empty list does not count.
     fn is_answer(&self, body: Val<'_>) -> bool {
         let is_said = |it: Val<'_>| !it.is_array() || it.items().next().is_some();
         self.answer_members().iter().any(|member| body.some(member).is_some_and(is_said))
@@ -216,10 +216,10 @@ pub trait Wire: Sync + fmt::Debug {
     /// Writes an error body.
     fn write_error(&self, error: &ErrorBody) -> String;
 
-    /// Whether a block that is kept raw is a thought as a whole, in a shape that has no form of its own here.
+    /// Whether a raw block is a thought as a whole, in a shape that the neutral form does not have.
     fn is_thought(&self, other: &Other) -> bool;
 
-    /// Whether ids of calls are nine letters and digits, and no others are taken.
+    /// Whether ids of calls must be nine letters and digits.
     fn has_short_ids(&self) -> bool {
         false
     }
@@ -234,7 +234,7 @@ pub trait Wire: Sync + fmt::Debug {
         true
     }
 
-    /// Whether all results that stand behind an answer are one message.
+    /// Whether all results after an answer are one message.
     fn joins_results(&self) -> bool {
         false
     }
@@ -250,20 +250,20 @@ pub trait Wire: Sync + fmt::Debug {
     }
 }
 
-/// Decodes the messages of one response stream. It can be cloned and compared, so that it can be shown that
-/// no way of cutting the stream makes a difference.
+/// Decodes the messages of one response stream. Decoders can be cloned and compared, so that tests can prove that cuts
+/// in the stream make no difference.
 pub trait Decode: fmt::Debug + Send {
-    /// Takes one message of the stream: the event's name, where the framing has one, and its data.
+    /// Receives one message of the stream: its data, and the event's name if the framing has one.
     fn message(&mut self, name: Option<&str>, data: &str, sink: &mut dyn Sink);
 
-    /// The stream is over. Ends what is open and reports what is missing.
+    /// Ends the stream: ends the open blocks and reports missing parts.
     fn end(&mut self, sink: &mut dyn Sink);
 
     /// Whether the wire's own end of stream was seen; a stream that ends before it is truncated.
     fn is_complete(&self) -> bool;
 
-    /// Whether nothing can come any more, because the wire's own last message was seen. On a wire that has none this
-    /// is never so, and the end of the body is the end.
+    /// Whether the wire's own last message was seen, so that no more can come. On wires without such a message this
+    /// stays false, and the end of the body is the end.
     fn is_over(&self) -> bool {
         self.is_complete()
     }
@@ -309,17 +309,17 @@ impl PartialEq for dyn Decode {
 
 /// Encodes events as one response stream, framing included.
 pub trait Encode: fmt::Debug + Send {
-    /// Others wrote the beginning of the stream, as this answer: where events name it, they go on to. Where they are
-    /// numbered, `said` is the number of the last one.
+    /// Continues a stream that another writer began as this answer. Events that name the answer use its id and model.
+    /// If events have numbers, `said` is the last one.
     fn go_on(&mut self, _answer: &Answer, _said: Option<u64>) {}
 
-    /// Appends what this event means on the wire; often nothing.
+    /// Appends the wire's form of this event, which is often empty.
     fn event(&mut self, event: Event<'_>, out: &mut Vec<u8>);
 
     /// Appends the end of the stream.
     fn end(&mut self, out: &mut Vec<u8>);
 
-    /// Bytes of ended blocks that the end of the stream repeats.
+    /// The bytes of ended blocks that the end of the stream repeats.
     fn held(&self) -> usize {
         0
     }
@@ -333,7 +333,7 @@ macro_rules! wires {
         /// Every wire.
         pub static ALL: &[&dyn Wire] = &[$(&$module::$wire),*];
 
-        /// The name of a wire that there is.
+        /// The name of an existing wire.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum WireId {
             $(#[doc = concat!("[`", stringify!($module), "`]")] $wire,)*
@@ -366,8 +366,8 @@ wires! {
     responses: Responses,
 }
 
-/// Members of messages and blocks that are reasoning, or a payload of it. The same names mean the same on every wire:
-/// proxies carry them from one to the other.
+/// Members of messages and blocks that are reasoning or its payload. A name means the same on every wire, because
+/// proxies copy members from one wire to another.
 const REASONING: [&str; 19] = [
     "encrypted_content",
     "reasoning",
@@ -396,7 +396,7 @@ pub(crate) fn is_reasoning(member: &str) -> bool {
 }
 
 impl WireId {
-    /// The wire that stands in where none is named.
+    /// The default wire.
     pub(crate) const FIRST: WireId = WireId::ChatCompletions;
 
     /// The public spelling.
@@ -405,10 +405,11 @@ impl WireId {
         self.wire().id()
     }
 
-    /// The name of this spelling.
+    /// Parses the public spelling.
     ///
     /// # Errors
-    /// When no wire has it.
+    ///
+    /// If no wire has this name.
     pub fn parse(text: &str) -> Result<Self, UnknownWire> {
         let named = WireId::ALL.iter().copied().find(|id| id.as_str() == text);
         named.ok_or_else(|| UnknownWire { id: text.to_owned() })
@@ -421,10 +422,10 @@ impl fmt::Display for WireId {
     }
 }
 
-/// No wire has this name.
+/// The error for an unknown wire name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownWire {
-    /// The name that was asked for.
+    /// The unknown name.
     pub id: String,
 }
 
@@ -440,7 +441,8 @@ impl std::error::Error for UnknownWire {}
 /// Reads a request of the wire `from` that goes out on the wire `to`.
 ///
 /// # Errors
-/// When the body is not a request of its wire, or asks for what only its own wire can give.
+///
+/// If the body is not a request of its wire, or needs a feature that only its own wire has.
 pub fn read_for(from: &dyn Wire, to: &dyn Wire, body: Val<'_>) -> Result<Request, RequestError> {
     let request = from.read_request(body)?;
     match from.asks_in_vain(&request).filter(|_| from.id() != to.id()) {

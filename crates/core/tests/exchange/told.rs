@@ -1,4 +1,4 @@
-//! What was told stays told and what was left out stays out, although records that were lost come back.
+//! Words stay words and omissions stay omissions, even if lost records come back.
 
 use crate::switch::{CHAT, CLAUDE, DEEPSEEK, KIMI, Loop, MIMO, Model, messages, model};
 use crate::{Gateway, Lock};
@@ -8,7 +8,7 @@ use thinkthrough_core::plane::Sealed;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::restore::{Head, Kept};
 
-/// How an answer of an earlier round stands in a request.
+/// The form of an earlier answer in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// With its thought.
@@ -19,19 +19,19 @@ enum Form {
     Bare,
 }
 
-/// What a round sent, and what of the vault was there for it.
+/// The messages of a round, and the records that were available for it.
 struct Round {
     forms: Vec<Form>,
     messages: Vec<String>,
     was_there: Vec<bool>,
-    /// Later requests go by it.
+    /// Later requests follow its decisions.
     counts: bool,
 }
 
 struct World {
     talk: Loop,
     random: u64,
-    /// The record of each round, and how many rounds it is still away.
+    /// The record of each round, and the number of rounds until it is back.
     records: Vec<(usize, (Head, Sealed<Kept>))>,
     rounds: Vec<Round>,
 }
@@ -39,7 +39,7 @@ struct World {
 const ROUNDS: usize = 8;
 /// Its bound thoughts go back as one run.
 const FABLE: Model = model("messages", "anthropic", None, "claude-fable-5-1");
-/// Wants thoughts, does without, and takes a few only.
+/// Wants thoughts but does not demand them, and has a limit of few tokens.
 const LIMITED: Model = model(CHAT, "openai-compatible", None, "limited");
 
 impl World {
@@ -53,7 +53,7 @@ impl World {
         (mixed ^ (mixed >> 27)) % bound
     }
 
-    /// Some records come back, and others are lost for some rounds.
+    /// Brings some records back, and loses others for some rounds.
     fn pass(&mut self) {
         for at in 0..self.records.len() {
             let is_lost = self.below(6) == 0;
@@ -106,7 +106,7 @@ impl World {
     fn check(&self, model: &Model, round: &Round, sent: &str) {
         let tells = [DEEPSEEK.name, MIMO.name, KIMI.name, CLAUDE.name].contains(&model.name);
         for (answer, now) in round.forms.iter().enumerate() {
-            // The newest of those behind it that went along this path and whose record is there.
+            // The newest later round of this path whose record is available.
             let behind = self.rounds.iter().zip(&round.was_there).skip(answer + 1).rev();
             let witness = behind.filter(|(it, is_there)| it.counts && **is_there).map(|it| it.0);
             let then = witness.clone().map(|it| (it.forms[answer], it.was_there[answer])).next();
@@ -119,9 +119,9 @@ impl World {
             let number = answer + 1;
             assert_eq!(*now, expected, "{}: answer {number}, {then:?}: {sent}", model.name);
         }
-        // What stands in the same form has the same bytes.
+        // Messages in the same form have the same bytes.
         let before = self.rounds.iter().rev().find(|it| it.counts);
-        // Nobody knows the provider's own id of a call whose record is away.
+        // The provider's own id of a call is unknown while the call's record is away.
         let has_ids = |it: &&Round| tells || round.was_there.starts_with(&it.was_there);
         let before = before.filter(has_ids).filter(|it| round.forms.starts_with(&it.forms));
         if let Some(before) = before {
@@ -153,8 +153,8 @@ fn form(sent: &str, number: usize) -> Form {
     }
 }
 
-/// Records are lost for a while and come back, and look-ups fail: words stay words, and what stayed out stays out, as long
-/// as the record of any answer behind says so.
+/// Records disappear for a while and come back, and look-ups fail. Words stay words, and omissions stay, as long as the
+/// record of any later answer is there.
 #[test]
 fn records_that_come_back_change_nothing_of_what_was_told_or_left_out() {
     let mut seen = std::collections::BTreeMap::new();
@@ -175,7 +175,7 @@ fn records_that_come_back_change_nothing_of_what_was_told_or_left_out() {
             }
         }
     }
-    // It is not for want of cases that this holds.
+    // The test met enough cases of each kind.
     for model in [&DEEPSEEK, &MIMO, &KIMI, &CLAUDE] {
         assert!(seen[&(model.name, true)] > 20, "{seen:?}");
     }
@@ -184,7 +184,7 @@ fn records_that_come_back_change_nothing_of_what_was_told_or_left_out() {
     }
 }
 
-/// Words of a request whose look-up failed are for that request alone.
+/// Words of a request after a failed look-up are for that request alone.
 #[test]
 fn a_failed_look_up_decides_for_its_own_request_alone() {
     for model in [&DEEPSEEK, &MIMO, &KIMI, &CLAUDE] {
@@ -202,7 +202,7 @@ fn a_failed_look_up_decides_for_its_own_request_alone() {
     }
 }
 
-/// A refusal changes what was told: the thought may be what the provider misses.
+/// A refusal overrules earlier words, because the provider may miss the thought.
 #[test]
 fn after_a_refusal_it_is_decided_afresh() {
     let mut gateway = told(&DEEPSEEK);
@@ -218,7 +218,7 @@ fn after_a_refusal_it_is_decided_afresh() {
     assert_eq!(form(&ask(&talk.gateway, talk), 1), Form::Whole);
 }
 
-/// The thoughts that a refusal took out stay out, and those since then go back.
+/// Thoughts that a refusal removed stay out, and newer thoughts go back.
 #[test]
 fn what_a_refusal_took_out_stays_out() {
     for model in [&MIMO, &LIMITED] {
@@ -238,7 +238,7 @@ fn what_a_refusal_took_out_stays_out() {
     }
 }
 
-/// The same where thinking went off for the request that was refused.
+/// The same holds if thinking was off for the refused request.
 #[test]
 fn what_a_refusal_took_out_stays_out_behind_an_answer_without_thinking() {
     for model in [&CLAUDE, &DEEPSEEK] {
@@ -261,7 +261,7 @@ fn what_a_refusal_took_out_stays_out_behind_an_answer_without_thinking() {
     }
 }
 
-/// A loop whose first answer was told because its record was lost, and that record.
+/// A loop whose first answer went out in words because its record was lost, with that record.
 fn told(model: &Model) -> (Loop, (Head, Sealed<Kept>)) {
     let mut world = World::new(0);
     let (prepared, _) = world.ask(model);

@@ -14,7 +14,7 @@ use crate::usage::Usage;
 use crate::wire::Encode;
 use crate::wire::serial::Serial;
 
-/// The state of one stream. Items come one after the other, as clients are used to.
+/// The state of one stream. Items do not overlap, because clients do not expect it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Encoder {
     serial: Serial,
@@ -29,18 +29,18 @@ struct Steady {
     sequence: u64,
     started: bool,
     items: Vec<Item>,
-    /// The bytes of all items that are done.
+    /// The bytes of all finished items.
     done_bytes: usize,
-    /// The message whose last word waits, because the next part may continue it.
+    /// A finished message whose end is held back, because the next part may continue it.
     held: Option<Held>,
     usage: Option<Usage>,
     extra: Extra,
-    /// What stands beside the response in its last event.
+    /// The members beside the response in its last event.
     beside: Option<Raw>,
     finish: Option<Option<String>>,
     error: Option<Problem>,
     refusal: String,
-    /// A refusal came as a part of a message.
+    /// A message had a refusal as a part.
     has_refusal: bool,
 }
 
@@ -50,14 +50,14 @@ struct Item {
     block: usize,
     kind: Kind,
     text: String,
-    /// The item as its last word has it.
+    /// The item as written at its end.
     done: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Call,
-    /// A call with free text.
+    /// A call with free text instead of JSON.
     Custom,
     /// A thought in content parts.
     Content,
@@ -67,12 +67,12 @@ enum Kind {
     Summary,
 }
 
-/// A message with some parts that came whole.
+/// A message with some complete parts.
 #[derive(Clone, Debug)]
 struct Held {
     at: usize,
     parts: Vec<Block>,
-    /// A text that goes on coming in while it is not known whether it continues this message.
+    /// A text in progress that may continue this message.
     next: Option<(usize, String)>,
 }
 
@@ -150,7 +150,7 @@ impl Steady {
         let ending = match (&error, &finish) {
             (Some(error), _) => Ended::Failed(error),
             (None, Some(word)) => Ended::of(word.as_deref()),
-            // Nobody said that the answer is over: the stream stays without its end.
+            // Without an end of the answer, the stream stays without its end as well.
             (None, None) => return,
         };
         if let Some(error) = &error {
@@ -271,7 +271,7 @@ impl Steady {
         self.hold(at, value, is_own, out);
     }
 
-    /// A part of a message that is said whole.
+    /// Writes a complete part of a message.
     fn whole_part(&mut self, block: usize, value: &Block, out: &mut Vec<u8>) {
         let continued = if continues(value) { self.held.take() } else { None };
         let held = match continued {
@@ -296,7 +296,7 @@ impl Steady {
         }
     }
 
-    /// Keeps a message open for parts that may continue it, which only this wire's own answers have.
+    /// Holds a message back for parts that may continue it. Only answers of this wire have such parts.
     fn hold(&mut self, at: usize, part: Block, may_continue: bool, out: &mut Vec<u8>) {
         self.release(out);
         self.held = Some(Held { at, parts: vec![part], next: None });
@@ -305,7 +305,7 @@ impl Steady {
         }
     }
 
-    /// Gives the message that waited its last word, and lets the text that waited behind it go on.
+    /// Ends the message that was held back, and continues the text that waited for it.
     fn release(&mut self, out: &mut Vec<u8>) {
         let Some(held) = self.held.take() else { return };
         self.done(held.at, out, |items, w| items.output_message(w, &held.parts));
@@ -381,7 +381,7 @@ impl Steady {
         }
     }
 
-    /// A refusal that stood beside the content on another wire.
+    /// Writes a refusal that was beside the content on another wire.
     fn lone_refusal(&mut self, out: &mut Vec<u8>) {
         let said = std::mem::take(&mut self.refusal);
         if !said.is_empty() && !self.has_refusal {

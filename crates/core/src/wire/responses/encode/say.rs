@@ -1,4 +1,4 @@
-//! The events of the wire: what each says and in which words.
+//! Writes the events of the wire.
 
 use super::{Item, Kind, Steady};
 use crate::content::Block;
@@ -57,7 +57,7 @@ impl Steady {
 
     pub(super) fn add(&mut self, block: usize, kind: Kind) -> usize {
         if self.find(block).is_some() {
-            // A block that begins again: another response stands in the place of the one before.
+            // A block that begins again belongs to another response, which replaces the one before.
             self.items.clear();
             self.started = false;
         }
@@ -74,7 +74,7 @@ impl Steady {
         self.items.get(at).map_or(Kind::Other, |item| item.kind)
     }
 
-    /// The id that events about an item carry until its last word.
+    /// The id of an item in all events before its end.
     pub(super) fn item_id(&self, at: usize) -> String {
         let kind = match self.kind(at) {
             Kind::Call => "fc",
@@ -86,7 +86,7 @@ impl Steady {
         self.new_id(kind, at)
     }
 
-    /// An id for what has none.
+    /// Makes an id for an item without one.
     pub(super) fn new_id(&self, kind: &str, at: usize) -> String {
         format!("{kind}_{at}_{}", self.id.as_deref().unwrap_or(NO_ID))
     }
@@ -126,7 +126,7 @@ impl Steady {
         at
     }
 
-    /// An event about a part of an item.
+    /// Writes an event about a part of an item.
     pub(super) fn part(
         &mut self,
         at: usize,
@@ -184,7 +184,7 @@ impl Steady {
         });
     }
 
-    /// Ends a text part: its text whole, then the part.
+    /// Ends a text part: writes its whole text, then the part.
     pub(super) fn part_done(&mut self, at: usize, part: usize, block: &Block, out: &mut Vec<u8>) {
         if let Block::Text(text) = block {
             self.part(at, part, "response.output_text.done", out, |w| {
@@ -197,7 +197,7 @@ impl Steady {
         });
     }
 
-    /// The last word about an item.
+    /// Writes the end of an item.
     pub(super) fn done(
         &mut self,
         at: usize,
@@ -225,7 +225,7 @@ impl Steady {
     }
 }
 
-/// Places in lists always fit.
+/// Indices always fit.
 pub(super) fn index(at: usize) -> u64 {
     u64::try_from(at).unwrap_or(u64::MAX)
 }
