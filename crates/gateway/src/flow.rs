@@ -1,4 +1,4 @@
-//! The body of an answer: bytes of the upstream as they come, translated where the wires differ.
+//! The body of an answer: bytes of the upstream as they arrive, translated if the wires differ.
 
 use crate::audit::Confirming;
 use crate::door::Turned;
@@ -28,15 +28,14 @@ use thinkthrough_core::wire::{Wire, error};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
 
-/// A line that every reader of server-sent events skips.
+/// A comment, which every reader of server-sent events skips.
 const STILL_HERE: &[u8] = b": still waiting for the model\n\n";
-/// The same for whoever looks: the caller has its answer, and traffic never waits for a store that is too slow, but
-/// what was lost by that is said.
+/// A comment for people who read the stream. The answer goes out anyway, because traffic never waits for a slow store,
+/// but the comment reports that its record is late or lost.
 const UNSAVED: &[u8] = b": this answer ended before its thoughts were saved\n\n";
-/// How long an upstream may take to end a body whose answer is over, so that its connection can be used again.
+/// How long an upstream may take to end a body after the end of its answer, so that its connection can be reused.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// The body of an answer.
 pub(crate) struct Flow {
     state: State,
 }
@@ -45,14 +44,13 @@ enum State {
     Over,
     Whole(Bytes),
     Raw(Box<Raw>),
-    /// Bytes of the gateway's own, as they come.
     Own(mpsc::Receiver<Bytes>),
-    /// What still comes behind the end of an answer.
+    /// The upstream's bytes after the end of an answer.
     Rest(BodyStream),
     Live(Live),
-    /// The end of an answer, held back until its record can be seen.
+    /// The end of an answer, held back until its record and its trace are stored, or are late.
     Held(Held),
-    /// The head went out before the upstream said anything; what it says then decides.
+    /// The head was sent before the upstream answered. Its answer decides the next state.
     Waiting {
         answer: Waiting,
         alive: Pin<Box<Sleep>>,
@@ -61,7 +59,7 @@ enum State {
     Failed(io::Error),
 }
 
-/// The bytes of a whole body. Its memory is free when the connection has written the last of them.
+/// The bytes of a whole body. Their memory is free once the connection has written the last of them.
 struct Owned {
     bytes: Bytes,
     _room: Arc<AnswerRoom>,
@@ -73,7 +71,7 @@ impl AsRef<[u8]> for Owned {
     }
 }
 
-/// Bytes that pass as they are. Only the tap and the meter read them.
+/// Bytes that pass unchanged. Only the tap and the meter read them.
 struct Raw {
     body: BodyStream,
     tap: Option<Tap>,
@@ -90,23 +88,22 @@ impl Raw {
     }
 }
 
-/// A stream that comes.
+/// A stream in progress.
 struct Live {
     body: BodyStream,
     passage: Box<Passage>,
-    /// The time at which the silence gets long, where its framing knows comments.
+    /// The time of the next keep-alive comment. `None` if the framing has no comments.
     alive: Option<Pin<Box<Sleep>>>,
     events: WholeEvents,
     gathered: Gathered,
     wire: &'static dyn Wire,
-    /// Waits until the whole answer is in memory.
+    /// The answer has ended, and its spilled thoughts return to memory.
     ending: Option<Ending>,
 }
 
-/// How an answer ends.
 #[derive(Default)]
 struct Ending {
-    /// The last bytes for the caller, and why the answer broke off.
+    /// The last bytes for the caller. `cut` says why the answer broke off.
     out: Bytes,
     cut: Option<String>,
 }
@@ -114,29 +111,29 @@ struct Ending {
 struct Held {
     out: Bytes,
     saving: Option<Saving>,
-    /// Where its trace is, if its caller wants to hear that and its framing knows comments.
+    /// Waits for the state of the trace, if the caller asked for it and its framing has comments.
     confirming: Option<Confirming>,
-    /// The caller's framing knows comments.
+    /// The caller's framing has comments.
     knows_comments: bool,
     then: Then,
 }
 
-/// What comes behind the end of an answer.
+/// The next step after the end of an answer.
 enum Then {
     Nothing,
-    /// The upstream's body goes on; the caller gets what still comes.
+    /// The caller receives the rest of the upstream's body.
     Relay(BodyStream),
-    /// The upstream's body goes on, for nobody.
+    /// The gateway reads the rest of the upstream's body and discards it.
     Drain(BodyStream),
 }
 
 impl Flow {
-    /// A body that is all there.
+    /// A complete body.
     pub(crate) fn whole(bytes: Bytes) -> Self {
         Self::of(State::Whole(bytes))
     }
 
-    /// A whole body with its memory, which is free when the caller has all of it.
+    /// A complete body with its memory, which is free once the caller has all of it.
     pub(crate) fn held(bytes: Bytes, room: Option<Arc<AnswerRoom>>) -> Self {
         match room {
             Some(room) => Self::whole(Bytes::from_owner(Owned { bytes, _room: room })),
@@ -144,7 +141,6 @@ impl Flow {
         }
     }
 
-    /// The upstream's bytes, whatever they are.
     pub(crate) fn raw(
         body: BodyStream,
         tap: Option<Tap>,
@@ -159,19 +155,17 @@ impl Flow {
         Self::of(State::Own(read))
     }
 
-    /// Whether all of it is there.
     pub(crate) fn is_whole(&self) -> bool {
         matches!(self.state, State::Whole(_))
     }
 
-    /// A stream.
     pub(crate) fn stream(body: BodyStream, passage: Box<Passage>, wire: &'static dyn Wire) -> Self {
         Self::of(State::Live(Live::stream(body, passage, wire)))
     }
 
-    /// A stream whose beginning is still awaited.
+    /// A stream whose upstream has not answered yet.
     pub(crate) fn waiting(answer: Waiting, wire: &'static dyn Wire) -> Self {
-        // The caller hears at once that it is being served.
+        // The first keep-alive comment goes out at once.
         let alive = Box::pin(tokio::time::sleep_until(Instant::now()));
         Self::of(State::Waiting { answer, alive, wire })
     }
@@ -180,7 +174,7 @@ impl Flow {
         Flow { state }
     }
 
-    /// The process ends: gives what a stream of events ends with, behind what waits to be written.
+    /// Ends a stream of events because the process ends: returns the bytes that wait to be written, and an error event.
     pub(crate) fn interrupted(&mut self, wire: &dyn Wire, why: &str) -> Bytes {
         let last = match &mut self.state {
             State::Live(live) => {
@@ -191,7 +185,7 @@ impl Flow {
         last.unwrap_or_else(|| error_event(wire, why).into())
     }
 
-    /// The process ends: what is still to come is heard by nobody.
+    /// Stops the answer because the process ends. Its upstream is not read to the end.
     pub(crate) fn abandon(&mut self) {
         if let State::Live(live) = &mut self.state {
             live.passage.abandon();
@@ -217,7 +211,7 @@ impl Flow {
                         raw.tap.iter_mut().for_each(|tap| tap.hear(&bytes));
                         (bytes, None)
                     }
-                    // A connection that breaks is what the caller would have seen without us.
+                    // The caller's connection breaks as it would have done without the gateway.
                     Some(Err(error)) => (Bytes::new(), Some(State::failed(error.to_string()))),
                     None => (Bytes::new(), Some(State::Over)),
                 },
@@ -227,7 +221,8 @@ impl Flow {
                 },
                 State::Rest(body) => match ready!(body.poll_next(cx)) {
                     Some(Ok(bytes)) => (bytes, None),
-                    // The answer is whole, however its connection ends; breaking off now could take it back.
+                    // The answer is complete. A connection error after its end could make the caller discard it, so it
+                    // is not passed on.
                     Some(Err(_)) | None => (Bytes::new(), Some(State::Over)),
                 },
                 State::Live(live) => ready!(live.poll(cx)),
@@ -257,16 +252,16 @@ impl State {
     }
 }
 
-/// What comes next of an answer.
+/// The next step of a stream.
 enum Came {
     Body(Option<Result<Bytes, ClientError>>),
-    /// No more of it may come, in a word and for its caller.
+    /// The answer may not go on. The fields are the reason as one word, and the reason for the caller.
     Stop(&'static str, String),
-    /// All of it is in memory.
+    /// All of the answer is in memory.
     End,
 }
 
-/// What a poll gives: bytes for the caller, and the state that follows, if it is another.
+/// Bytes for the caller, and the next state if it changes.
 type Step = (Bytes, Option<State>);
 
 impl Live {
@@ -278,7 +273,7 @@ impl Live {
         Live { body, passage, alive, events, gathered, wire, ending: None }
     }
 
-    /// Gives all that is there at once: chunks that came together go on together, in one write.
+    /// Returns all bytes that are ready, so that the chunks of a burst become one write.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
         loop {
             let (out, next) = match self.poll_came(cx) {
@@ -312,7 +307,7 @@ impl Live {
         }
     }
 
-    /// Nothing comes: says so now and then.
+    /// Sends a keep-alive comment after a long silence.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
         self.passage.poll_quiet(cx);
         let Some(alive) = &mut self.alive else { return Poll::Pending };
@@ -336,13 +331,13 @@ impl Live {
         (out, None)
     }
 
-    /// The answer is over, or the upstream's body is.
+    /// The answer has ended, or the upstream's body has.
     fn over(&mut self, out: Bytes, cut: Option<String>) -> Step {
         self.ending = Some(Ending { out, cut });
         (Bytes::new(), None)
     }
 
-    /// No more of the answer may come: the upstream is left, and what it goes on to say is nobody's.
+    /// Cuts an answer that may not go on. The upstream is closed, not read to its end.
     fn cut(&mut self, reason: &'static str, why: String) -> Step {
         self.passage.seen().tell(&Progress::Cut { reason });
         self.passage.abandon();
@@ -350,7 +345,7 @@ impl Live {
         self.over(Bytes::new(), Some(why))
     }
 
-    /// The answer is over, and all of it is in memory unless there was no room.
+    /// Finishes the answer. All of it is in memory, unless there was no room.
     fn end(&mut self) -> Step {
         let Ending { out, mut cut } = self.ending.take().unwrap_or_default();
         if let (None, Some((reason, why))) = (&cut, self.passage.crowded_out()) {
@@ -365,7 +360,7 @@ impl Live {
         let is_broken = is_relayed && !is_complete && !ended.out.is_empty();
         let first = match is_complete {
             true => joined(out, &self.events.rest()),
-            // The error is the last event of an answer that broke off.
+            // The error event is the last event of a broken answer.
             false if is_broken => before_last(self.wire, &out),
             false => out,
         };
@@ -383,7 +378,7 @@ impl Live {
     }
 }
 
-/// A caller that went away.
+/// If the caller went away before the end, `leaving.rs` decides about the rest.
 impl Drop for Live {
     fn drop(&mut self) {
         leaving::leave(&mut self.body, &mut self.passage);
@@ -421,7 +416,7 @@ impl Held {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
-        // Both are under way at the same time.
+        // Polls both, because they run at the same time.
         let polled = [self.poll_saved(cx), self.poll_confirmed(cx)];
         if polled.iter().any(Poll::is_pending) {
             return Poll::Pending;
@@ -438,16 +433,16 @@ impl Held {
     }
 }
 
-/// Reads what is left of a body, so that its connection can be used again.
+/// Reads the rest of a body, so that its connection can be reused.
 fn drain(mut body: BodyStream) {
     tokio::spawn(async move {
         let all = async { while let Some(Ok(_)) = body.next().await {} };
-        // One that does not end is closed.
+        // A body that does not end in time is closed.
         drop(tokio::time::timeout(LINGER, all).await);
     });
 }
 
-/// The upstream's late answer: its body, or its refusal as the wire's error event.
+/// Begins the stream of a late answer. A refusal becomes the wire's error event.
 fn begin(answer: Result<Outcome, Turned>, wire: &'static dyn Wire) -> Step {
     let failure = match answer {
         Ok(Outcome::Answer { answer, passage, .. }) => {

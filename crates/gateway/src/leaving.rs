@@ -1,7 +1,7 @@
-//! What becomes of an answer whose caller went away: its upstream is left at once, or heard to its end.
+//! Answers whose caller went away. The gateway closes the upstream at once, or drains it: reads the answer to its end.
 //!
-//! Some providers finish an answer that nobody hears any more, and bill all of it. Hearing it costs nothing then, its
-//! thoughts are whole when the caller asks again, and what was spent is known.
+//! Some providers finish such an answer anyway, and bill all of it. Then draining costs nothing. The thoughts are whole
+//! when the caller asks again, and the spent amount is known.
 
 use crate::bus::Seen;
 use crate::door::Turned;
@@ -22,14 +22,14 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-/// How long somebody who is heard by nobody is listened to.
+/// How long the gateway drains an answer.
 const TIME: Duration = Duration::from_secs(60);
-/// The same for a whole answer that a budget or a limit books as its provider counts it.
+/// How long it drains a whole answer that a budget or a limit books, because only the provider's count settles it.
 const BOOKED: Duration = Duration::from_secs(60 * 60);
-/// How much it may say in that time: 32,000 tokens of about four letters.
+/// The most text of a drained answer in bytes: 32,000 tokens of about four letters.
 const TEXT: usize = 32_000 * 4;
 
-/// The caller of an answer that is on its way went away.
+/// The caller of an answer in progress went away.
 pub(crate) fn leave(body: &mut BodyStream, passage: &mut Passage) {
     let Some((passage, stage)) = passage.leave() else { return leave_spilled(passage) };
     passage.seen().is_left(true);
@@ -39,7 +39,7 @@ pub(crate) fn leave(body: &mut BodyStream, passage: &mut Passage) {
     }
 }
 
-/// The caller of an answer that nobody hears to its end went away: its record is made when its thoughts are in memory.
+/// The caller went away, and the answer is not drained. Its record is made once its spilled thoughts are in memory.
 fn leave_spilled(passage: &mut Passage) {
     let (Some(mut passage), Ok(runtime)) = (passage.leave_spilled(), Handle::try_current()) else {
         return;
@@ -68,9 +68,9 @@ async fn hear(
     };
     poll_fn(|cx| passage.poll_gather(true, cx)).await;
     let (heard, usage) = match heard {
-        // What was complete until then is kept, as of an answer that the caller stopped.
+        // Keeps the part that was complete by then, as if the caller had stopped the answer.
         None => {
-            // Books what came, and tells its trace of it.
+            // The drop books the received part and reports it to the trace.
             drop(passage);
             (Heard::Left, None)
         }
@@ -86,7 +86,7 @@ async fn hear(
         }
     };
     seen.drained(heard, usage.as_ref(), since.elapsed());
-    // The end of the process waits until nobody has a copy.
+    // The end of the process waits until all copies of `stage` are dropped.
     drop(stage);
 }
 
@@ -94,7 +94,8 @@ fn time(is_booked: bool) -> Duration {
     if is_booked { BOOKED } else { TIME }
 }
 
-/// Hears an answer to its end, and gives why it broke off; `None` if it says too much, or more than its budget has left.
+/// Reads an answer to its end and returns the error that broke it off. Returns `None` if the answer gets too long, or
+/// may not go on for lack of budget or memory.
 async fn listen(body: &mut BodyStream, passage: &mut Passage) -> Option<Option<ClientError>> {
     let before = passage.heard();
     while !passage.is_over() {
@@ -112,12 +113,12 @@ async fn listen(body: &mut BodyStream, passage: &mut Passage) -> Option<Option<C
     Some(None)
 }
 
-/// An answer that is waited for on behalf of nobody, once its caller went away before it began.
+/// The wait for an answer. It goes on in the background if the caller goes away before the answer begins.
 pub(crate) struct Lasting {
     waiting: Option<Waiting>,
     stage: watch::Receiver<Stage>,
     seen: Arc<Seen>,
-    /// Where a whole answer is booked if its upstream is lost.
+    /// Charges of a whole answer. They are booked in full if the upstream is lost or too late.
     booked: Option<Arc<Tab>>,
 }
 
@@ -128,7 +129,7 @@ impl Lasting {
         seen: &Arc<Seen>,
         booked: Option<Arc<Tab>>,
     ) -> Self {
-        // Before its caller goes away, for then its end is told first.
+        // Set before the caller can go away, because the end of the request is reported before this value is dropped.
         seen.is_left(true);
         Lasting { waiting: Some(waiting), stage, seen: Arc::clone(seen), booked }
     }
@@ -196,7 +197,7 @@ mod tests {
     use thinkthrough_core::settings::resolve;
     use thinkthrough_core::wire::find;
 
-    /// An answer that never begins, and tells when nobody waits for it any more.
+    /// An answer that never begins. It reports that it was dropped.
     struct Never(Arc<AtomicBool>);
 
     impl Future for Never {
@@ -213,13 +214,13 @@ mod tests {
         }
     }
 
-    /// A request of which nobody hears.
+    /// A request without listeners.
     fn unheard() -> Arc<Seen> {
         let bus = Arc::new(Bus::new(Log::off(), Traces::off(), None, None));
         Seen::new(&bus, 0, "/v1/chat/completions")
     }
 
-    // On a clock that goes on when somebody waits for it, and else stands still.
+    // The paused clock moves on only while a task waits for it.
     #[tokio::test(start_paused = true)]
     async fn c_3_nobody_is_waited_for_longer_than_a_minute() {
         let is_let_go = Arc::new(AtomicBool::new(false));
@@ -246,7 +247,7 @@ mod tests {
 
     const ASKED: &str = r#"{"model":"m","stream":true,"messages":[]}"#;
 
-    /// An answer whose caller went away, and those who hear of it.
+    /// An answer whose caller went away, and the bus that receives its events.
     fn left() -> (Arc<Bus>, Passage) {
         let target = Target::built_in("deepseek", None, "deepseek-chat").unwrap();
         let (doc, settings) = (Doc::parse_str(ASKED).unwrap(), resolve(&[]));
@@ -288,7 +289,7 @@ mod tests {
             r#"{{"choices":[{{"index":0,"delta":{{"content":"{}"}}}}]}}"#,
             "w".repeat(TEXT + 1)
         );
-        // Comments are no words, but they take time.
+        // Comments are no text, but they take time.
         for (said, seconds) in
             [(": still here\n\n".to_owned(), 60), (format!("data: {words}\n\n"), 1)]
         {

@@ -1,13 +1,12 @@
 //! The gateway: any client points its base URL here, picks any reasoning model, and nothing breaks.
 //!
 //! - [`serve`] takes requests on a listener and answers them; [`Running`] stops it in good order.
-//! - [`preview`] gives the request that it would send, and sends nothing.
-//! - [`Models`] is what the gateway is told about models: where a name leads. The binary makes it from the
-//!   configuration.
+//! - [`preview`] returns the request that the gateway would send, and sends nothing.
+//! - [`Models`] maps a model's name to its routes. The binary makes it from the configuration.
 //!
-//! A request on the wire that its model speaks is relayed as it is, byte for byte but for the model's name. On any
-//! other wire it goes through the neutral form, both ways, and what the other wire cannot say is named in the answer's
-//! `x-thinkthrough` header.
+//! A request on the wire that its model speaks is relayed byte for byte, apart from edits such as the model's name and
+//! restored thoughts. On any other wire it goes through the neutral form, both ways. The answer's `x-thinkthrough`
+//! header names each field that the other wire cannot express.
 
 mod admission;
 mod alike;

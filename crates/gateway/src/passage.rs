@@ -1,4 +1,4 @@
-//! An answer on its way through the gateway, and what is kept of it.
+//! An answer in progress: its way through the gateway, and its record.
 
 mod memory;
 
@@ -31,37 +31,37 @@ use thinkthrough_core::restore::{Head, Kept};
 use thinkthrough_core::runaway::Runaway;
 use tokio::sync::watch;
 
-/// One answer: the upstream's bytes go in, the caller's come out, and in the end its record is kept.
+/// One answer: reads the upstream's bytes, gives the caller its own, and makes the record at the end.
 pub(crate) struct Passage {
-    /// Gone once the answer is over.
+    /// `None` once the answer is over.
     exchange: Option<Box<Exchange>>,
     keep: Keep,
-    /// A trace is kept of it, out of the same text that its record is made of.
+    /// Its trace is stored, made of the same text as its record.
     is_audited: bool,
-    /// Tells it to those who listen now.
+    /// Sends its events to the listeners.
     hearing: Hearing,
-    /// What was seen of the answer and said.
+    /// The first thought was reported; `has_text` is the same for the first text.
     has_thought: bool,
     has_text: bool,
-    /// It has a thought, be it one that nobody can read.
+    /// It has a thought, readable or sealed.
     has_reasoned: bool,
     is_relayed: bool,
     is_untouched: bool,
-    /// It is one value, which is read once all of it came.
+    /// It is one JSON value, which is parsed once all of it is there.
     is_value: bool,
-    /// How many bytes of text were said so far.
+    /// Bytes of text so far.
     heard: usize,
-    /// What ends it before its model does.
+    /// Limits that end the answer before its model does.
     bounds: Bounds,
-    /// How many bytes came so far.
+    /// Bytes of the upstream so far.
     came: usize,
     /// Bytes of its text and payloads, which its record needs.
     kept: usize,
-    /// Bytes of the current event, which is not complete.
+    /// Bytes of the current, incomplete event.
     unfinished: usize,
-    /// Its thoughts that are out of memory.
+    /// Its thoughts in a file.
     spilling: Spilling,
-    /// The memory for both. The record takes it over at the end of the answer.
+    /// Its memory. The record takes it over at the end of the answer.
     room: Option<AnswerRoom>,
     /// The gateway has no memory for more of it.
     is_crowded_out: bool,
@@ -69,55 +69,50 @@ pub(crate) struct Passage {
     is_forgotten: bool,
 }
 
-/// Where the record goes.
+/// The destinations, limits and observers of one answer.
 #[derive(Clone)]
 pub(crate) struct Keep {
-    /// `None`: nothing is kept.
+    /// `None`: no record is made.
     pub(crate) vault: Option<Arc<dyn Vault>>,
-    /// It would be kept, and the store could not be reached.
+    /// A record is wanted, but the store could not be reached.
     pub(crate) is_blind: bool,
-    /// Where the answer is kept by its id.
+    /// Stores the answer under its id.
     pub(crate) keeping: Option<Arc<Keeping>>,
-    /// Listens for what the provider keeps of it.
+    /// Watches for provider resources that the answer creates.
     pub(crate) tap: Option<Tap>,
-    /// It is heard to its end although its caller went away, or until the process ends.
+    /// The stage of the process, if the answer is drained when its caller goes away.
     pub(crate) drained: Option<watch::Receiver<Stage>>,
-    /// It is a whole answer that is booked as its provider counts it, or as what was reserved for it.
+    /// It is a whole answer. A budget or limit books it as its provider counts it, else as reserved.
     pub(crate) is_booked: bool,
-    /// Whether the store answers.
     pub(crate) store: Arc<Breakers>,
     pub(crate) seen: Arc<Seen>,
-    /// What it counts against.
     pub(crate) tab: Arc<Tab>,
-    /// What is done about a thought that says the same again and again.
+    /// The reaction to a thought that repeats itself.
     pub(crate) runaway: Runaway,
-    /// Where work on large bodies is done, and what the answer may hold.
+    /// The pool for work on large bodies, and the memory that the answer may hold.
     pub(crate) load: Load,
 }
 
-/// The end of an answer.
 pub(crate) struct Ended {
-    /// What the caller is still to get.
+    /// The last bytes for the caller.
     pub(crate) out: Vec<u8>,
-    /// The memory of the answer.
     pub(crate) room: Option<Arc<AnswerRoom>>,
-    /// To be waited for before the caller gets it.
+    /// The caller receives the end only after this is done.
     pub(crate) saving: Option<Saving>,
-    /// What was said, without its blocks.
+    /// The answer without its blocks.
     pub(crate) answer: Answer,
-    /// It has blocks.
     pub(crate) has_said: bool,
-    /// It is no answer at all.
+    /// The body is not an answer.
     pub(crate) is_none: bool,
     pub(crate) failure: Option<Failure>,
 }
 
 impl Passage {
-    /// The way of an answer whose head came.
+    /// An answer whose head has arrived.
     pub(crate) fn new(mut exchange: Box<Exchange>, keep: Keep) -> Self {
         let (is_relayed, is_untouched) = (exchange.is_relayed(), exchange.is_untouched());
         let (room, is_audited) = (Some(keep.load.begin()), keep.seen.is_audited());
-        // Where nothing is kept of a stream, its text is not needed at its end.
+        // If a stream is not stored, its text is not needed at its end.
         let is_kept = is_audited || keep.vault.is_some() || keep.keeping.is_some();
         let is_forgotten = !is_kept && exchange.outgoing().stream;
         if is_forgotten {
@@ -148,15 +143,15 @@ impl Passage {
         }
     }
 
-    /// The caller went away: what is left of the passage, if it is to be heard to its end, and what says when there is no
-    /// time for it any more.
+    /// The caller went away: returns the rest of the answer if it is to be drained, and the stage that ends the
+    /// draining.
     pub(crate) fn leave(&mut self) -> Option<(Passage, watch::Receiver<Stage>)> {
         let stage = self.keep.drained.take()?;
         let rest = self.take();
         rest.exchange.is_some().then_some((rest, stage))
     }
 
-    /// All that is left of the passage.
+    /// Moves the rest of the answer out.
     pub(crate) fn take(&mut self) -> Passage {
         let (exchange, keep) = (self.exchange.take(), self.keep.clone());
         let (room, hearing) = (self.room.take(), std::mem::take(&mut self.hearing));
@@ -165,52 +160,48 @@ impl Passage {
         Passage { exchange, keep, room, hearing, bounds, spilling, ..*self }
     }
 
-    /// The rest of a passage that nobody hears to its end, if its record waits for thoughts that are out of memory.
+    /// Returns the rest of an answer that is not drained, if its record waits for spilled thoughts.
     pub(crate) fn leave_spilled(&mut self) -> Option<Passage> {
         (self.spilling.is_used() && self.exchange.is_some()).then(|| self.take())
     }
 
-    /// It is not to be heard to its end, whatever is configured.
+    /// The answer is not drained, even if its route drains answers.
     pub(crate) fn abandon(&mut self) {
         self.keep.drained = None;
     }
 
-    /// The error that ends its stream here and now; `None` if it was over before.
+    /// The error event that ends its stream now. `None` if it was over before.
     pub(crate) fn interrupted(&mut self, why: &str) -> Option<Vec<u8>> {
         Some(self.exchange.as_mut()?.interrupted(why))
     }
 
-    /// Whether it is booked as its provider counts it, whoever hears it.
+    /// Whether the answer is booked as its provider counts it, even if its caller goes away.
     pub(crate) fn is_booked(&self) -> bool {
         self.keep.is_booked
     }
 
-    /// Whose it is.
     pub(crate) fn seen(&self) -> Arc<Seen> {
         Arc::clone(&self.keep.seen)
     }
 
-    /// Where work on large bodies is done, and what the answer may hold.
     pub(crate) fn load(&self) -> Load {
         self.keep.load.clone()
     }
 
-    /// How many bytes came so far.
     pub(crate) fn came(&self) -> usize {
         self.came
     }
 
-    /// How many bytes of text were said so far.
     pub(crate) fn heard(&self) -> usize {
         self.heard
     }
 
-    /// The caller gets the upstream's own bytes, or all but the ids of calls.
+    /// Whether the caller receives the upstream's own bytes, apart from the ids of calls.
     pub(crate) fn is_relayed(&self) -> bool {
         self.is_relayed
     }
 
-    /// Bytes came; gives those of the caller.
+    /// Reads bytes of the upstream and returns bytes for the caller.
     pub(crate) fn push(&mut self, bytes: Bytes) -> Bytes {
         self.came += bytes.len();
         let mut out = Vec::new();
@@ -251,12 +242,12 @@ impl Passage {
         self.unfinished = unfinished;
     }
 
-    /// Nothing comes: those who listen are told what may be told by then.
+    /// After a silence, sends the listeners text that masking held back.
     pub(crate) fn poll_quiet(&mut self, cx: &mut Context<'_>) {
         self.hearing.poll_quiet(cx);
     }
 
-    /// Books what the answer took, and tells all who count.
+    /// Books the size of the answer, and reports it to all observers.
     fn settle(&self, answer: &Answer, is_stopped: bool) {
         let is_whole = answer.is_complete() && !is_stopped;
         let came = self.bounds.came(self.heard, is_whole);
@@ -269,12 +260,12 @@ impl Passage {
         self.keep.seen.tell(&Progress::Said { answer, settled: &settled, is_stopped });
     }
 
-    /// Nothing of the answer can come any more.
+    /// Whether the answer is complete, so that no more of it can come.
     pub(crate) fn is_over(&self) -> bool {
         self.exchange.as_ref().is_none_or(|exchange| exchange.is_over())
     }
 
-    /// The answer is over; `cut` says why, where the upstream broke off. `None` if it was over before.
+    /// Ends the answer. `cut` is the error if the upstream broke off. Returns `None` if it was over before.
     pub(crate) fn end(&mut self, cut: Option<&str>) -> Option<Ended> {
         let mut exchange = self.exchange.take()?;
         self.lose_spilled(&mut exchange, cut.is_some());
@@ -287,7 +278,7 @@ impl Passage {
         Some(Ended { out, room, saving, answer, has_said, is_none, failure })
     }
 
-    /// Ends the exchange, and tells all who hear of it what was thought and said.
+    /// Ends the exchange, and reports the answer to listeners, trace and budgets.
     fn finish(
         &mut self,
         exchange: Exchange,
@@ -310,7 +301,7 @@ impl Passage {
         done
     }
 
-    /// Hands over the texts for the trace, or loses it where there is no memory for a copy of them.
+    /// Hands over the texts for the trace. The trace is lost if there is no memory for a copy of them.
     fn leave_trace(&mut self, transcript: Transcript) {
         let mut copy = self.keep.load.share.reserve();
         match copy.grow_copy(transcript.size()) {
@@ -319,7 +310,7 @@ impl Passage {
         }
     }
 
-    /// One of the last events, which are for those who listen: all else that they say is in the answer.
+    /// Handles an event of the end. It is for listeners and counters only, because the answer itself has its content.
     fn last(&mut self, event: Event<'_>) {
         self.heard += text(event);
         self.bounds.hear(event, &self.keep.seen);
@@ -334,7 +325,7 @@ impl Passage {
         Some(Arc::new(room))
     }
 
-    /// Keeps records, and the answer by its id; it goes on whoever waits for it.
+    /// Stores the records, and the answer under its id. The work goes on even if its caller does not wait for it.
     fn save(
         &mut self,
         records: Vec<(Head, Kept)>,
@@ -354,8 +345,8 @@ impl Passage {
         let (seen, store) = (Arc::clone(&self.keep.seen), Arc::clone(&self.keep.store));
         let breakers = Arc::clone(&store);
         let work = async move {
-            // Asked by what waits for a commit, and answered once: what would wait for a store that stands still would
-            // only grow.
+            // Asks the circuit breaker once per answer, and only before a wait for a commit. Without it, waiting
+            // answers would pile up before a store that does not respond.
             let lets = OnceLock::new();
             let lets = || *lets.get_or_init(|| breakers.writes.lets(Instant::now()));
             let records = async {
@@ -371,7 +362,7 @@ impl Passage {
                         let writing = async { commit.await.is_ok() };
                         written(&breakers.writes, writing).await
                     }
-                    // The answer does not wait for a store that stands still. Its record does, while there is room.
+                    // The answer does not wait for a store that does not respond. Its record does, while there is room.
                     Ok(Some(commit)) => {
                         if let Some(late) = load.share.late(kept_bytes) {
                             let breakers = Arc::clone(&breakers);
@@ -406,7 +397,7 @@ impl Passage {
     }
 }
 
-/// A caller that goes away has seen what came so far, and what was complete of it can be put back later.
+/// The caller went away, and has seen the received part. The complete thoughts of that part can be restored later.
 impl Drop for Passage {
     fn drop(&mut self) {
         let Some(mut exchange) = self.exchange.take() else { return };

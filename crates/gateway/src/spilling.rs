@@ -1,4 +1,4 @@
-//! Thoughts of an answer that is still coming leave memory for a file when memory is short, and return at its end.
+//! Finished thoughts of an answer in progress move from memory to a file when memory is short, and return at its end.
 
 use crate::vault::{Spill, Vault};
 use crate::weight::of_thinking;
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 /// A smaller thought is not worth a write.
 const LEAST: usize = 16 * 1024;
-/// How long an answer waits for a disk that stands still.
+/// How long an answer waits for a disk that does not respond.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -24,18 +24,18 @@ type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 #[derive(Default)]
 pub(crate) struct Spilling {
     file: Option<Spill>,
-    /// No thought leaves memory any more: there is no file, or it could not be written.
+    /// No further thought is spilled: there is no file, or a write failed.
     is_off: bool,
     writing: Option<Writing>,
     reading: Option<Work<Option<Vec<Kept>>>>,
     places: Vec<(Place, Spilled)>,
-    /// The bytes of these thoughts in memory.
+    /// The size of these thoughts in memory.
     bytes: usize,
-    /// A thought cannot be read any more.
+    /// At least one thought cannot be read any more.
     is_lost: bool,
 }
 
-/// A thought on its way into the file. Gives it back, if it can, where it could not be written.
+/// A thought on its way into the file. If it cannot be written, the work returns it, unless the disk was too slow.
 struct Writing {
     place: Place,
     work: Work<Result<Spilled, Option<Kept>>>,
@@ -49,7 +49,7 @@ struct Place {
 }
 
 impl Spilling {
-    /// Whether thoughts of the answer are not in memory.
+    /// Whether thoughts of the answer are missing in memory.
     pub(crate) fn is_used(&self) -> bool {
         self.is_lost || self.writing.is_some() || !self.places.is_empty()
     }
@@ -59,7 +59,7 @@ impl Spilling {
         self.bytes
     }
 
-    /// Begins to write a thought of the answer. `false`: no thought is large enough, or none can be written.
+    /// Begins to write a thought of the answer. Returns `false` if the answer has no large thought, or spilling is off.
     pub(crate) fn write_one(
         &mut self,
         exchange: &mut Exchange,
@@ -89,7 +89,7 @@ impl Spilling {
         true
     }
 
-    /// Waits for the thought that is being written, and gives the bytes that are not in memory any more.
+    /// Waits for the current write, and returns the bytes that have left memory.
     pub(crate) fn poll_written(
         &mut self,
         exchange: &mut Exchange,
@@ -111,7 +111,7 @@ impl Spilling {
         Poll::Ready(0)
     }
 
-    /// Waits until all thoughts are in memory again, and gives their bytes. A thought that cannot be read is lost.
+    /// Waits until all thoughts are in memory again, and returns their size. A thought that cannot be read is lost.
     pub(crate) fn poll_read(
         &mut self,
         exchange: &mut Exchange,

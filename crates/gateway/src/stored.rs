@@ -1,4 +1,4 @@
-//! The store's vaults, as the gateway sees them.
+//! Implements the gateway's vault traits for the store.
 
 use crate::vault::{
     Facts, KeptResponses, Later, Ledgers, Looked, Lost, Owner, SharedPlaces, Soon, Spill, Vault,
@@ -132,7 +132,7 @@ impl KeptResponses for Responses {
     }
 }
 
-/// One tenant's.
+/// The vault of one tenant.
 pub(crate) struct One {
     pub(crate) vault: thinkthrough_store::Vault,
     pub(crate) secret: Secret,

@@ -1,7 +1,7 @@
-//! Where records are kept, as far as the gateway needs to know.
+//! The gateway's interface to its store.
 //!
-//! Whatever happens there, traffic goes on: a look-up that fails or takes too long finds nothing, and a record that
-//! cannot be kept is counted.
+//! Traffic goes on without the store: a look-up that fails or takes too long finds no records, and a record that cannot
+//! be stored is counted.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,21 +17,21 @@ use thinkthrough_store::{About, Backlog, Fact, LedgerKey};
 
 pub use thinkthrough_store::{Owner, Spill};
 
-/// How long a request waits for a store, in all; then it goes on as if nothing were known. The end of its answer is in it.
+/// How long a request waits for the store in all, the end of its answer included. Then it goes on without the store.
 pub(crate) const LOOKUP: Duration = Duration::from_millis(100);
-/// How long the end of an answer waits for a commit of its record.
+/// How long the end of an answer waits for the commit of its record.
 pub(crate) const APPEND: Duration = Duration::from_millis(20);
 
-/// Something that comes later.
+/// A future result of a vault.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T, VaultError>> + Send + 'a>>;
 
-/// Something that is done later, as far as it can be.
+/// A future write that may fail without a report.
 pub type Soon<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// Is told that records were lost.
+/// Called if records were lost.
 pub type Lost = Box<dyn FnOnce() + Send>;
 
-/// Why a vault did not do what was asked, in a sentence for logs.
+/// The reason why a vault failed, as a sentence for logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaultError(pub String);
 
@@ -43,36 +43,35 @@ impl std::fmt::Display for VaultError {
 
 impl std::error::Error for VaultError {}
 
-/// The records of all tenants.
+/// The vaults of all tenants.
 pub trait Vaults: Send + Sync {
-    /// The records of one tenant.
+    /// The vault of one tenant.
     fn of<'a>(&'a self, tenant: &'a Tenant) -> Later<'a, Arc<dyn Vault>>;
 
-    /// The tenant that a caller's own credential at an upstream stands for; `None` where it says nothing about who
-    /// that is.
+    /// The tenant behind a caller's own upstream credential. `None` if the credential does not identify a caller.
     fn pass_through(&self, endpoint: &str, credential: &str) -> Option<Tenant>;
 
-    /// The answers of one tenant that are kept by their ids; `None` where none are.
+    /// The answers of one tenant that are stored by their ids. `None` if the gateway stores no such answers.
     fn kept_responses(&self, _tenant: &Tenant) -> Option<Arc<dyn KeptResponses>> {
         None
     }
 
-    /// What refusals taught, all tenants; `None` where that is not kept, or cannot be reached yet.
+    /// The facts of all tenants. `None` if they are not stored, or the store cannot be reached yet.
     fn facts(&self) -> Option<Arc<dyn Facts>> {
         None
     }
 
-    /// What is spent of budgets; `None` where that is kept by nobody.
+    /// The ledgers of budgets. `None` if there are no ledgers.
     fn ledgers(&self) -> Option<Arc<dyn Ledgers>> {
         None
     }
 
-    /// Who holds how many places of limits; `None` where gateways share none.
+    /// The shared places of rate limits. `None` if gateways share no limits.
     fn places(&self) -> Option<Arc<dyn SharedPlaces>> {
         None
     }
 
-    /// Whether there is a store at all, be it one that cannot be reached.
+    /// Whether a store is configured, even if it cannot be reached.
     fn has_store(&self) -> bool {
         true
     }
@@ -87,27 +86,27 @@ pub trait Vaults: Send + Sync {
         false
     }
 
-    /// What the store has not taken yet.
+    /// The records that the database has not committed yet.
     fn backlog(&self) -> Backlog {
         Backlog::default()
     }
 }
 
-/// What refusals taught about models, for all tenants and all gateways.
+/// Facts about models that refusals taught, for all tenants and all gateways.
 pub trait Facts: Send + Sync {
-    /// Keeps a fact in place of an older one about the same. Says whether it is kept: not where its tenant was erased.
+    /// Stores a fact, and replaces an older one about the same model. Returns false if its tenant was erased.
     fn put(&self, fact: Fact) -> Later<'_, bool>;
 
-    /// Takes out what was learned about this up to then, in Unix milliseconds.
+    /// Deletes the fact about this model if it was learned no later than `until`, in Unix milliseconds.
     fn remove(&self, about: About, until: u64) -> Later<'_, ()>;
 
-    /// All facts that hold at this time; `None` where nothing changed since they were read last.
+    /// Returns all facts that hold at this time, or `None` if they have not changed since the last read.
     fn read(&self, now: u64) -> Later<'_, Option<Vec<Fact>>>;
 }
 
-/// What is spent of budgets, by all gateways.
+/// The spent amounts of budgets, for all gateways.
 pub trait Ledgers: Send + Sync {
-    /// Takes what a holder spent and what it wants, at this time in Unix milliseconds, and gives what it holds.
+    /// Reports the spent and wanted amounts of a holder at this time in Unix milliseconds, and returns its lease.
     fn report<'a>(
         &'a self,
         key: &'a LedgerKey,
@@ -117,24 +116,24 @@ pub trait Ledgers: Send + Sync {
         now: u64,
     ) -> Later<'a, Given>;
 
-    /// The tokens that are spent, as far as they were reported.
+    /// The spent tokens, as far as they were reported.
     fn used<'a>(&'a self, key: &'a LedgerKey) -> Later<'a, u64>;
 
-    /// Writes down what the ledger may not have heard of a holder, where the sudden end of this process does not lose it.
-    /// Ledgers that end with the process have no such place.
+    /// Notes the spent amount of a holder that the ledger may not know, so that a crash of this process does not lose
+    /// it. Ledgers in memory keep no notes, because they end with the process.
     fn note<'a>(&'a self, _key: &'a LedgerKey, _holder: &'a str, _unheard: Unheard) -> Soon<'a> {
         Box::pin(std::future::ready(()))
     }
 
-    /// The holder has nothing any more, and the ledger heard everything.
+    /// Deletes the note: the holder has no lease any more, and the ledger knows all of its spending.
     fn forget<'a>(&'a self, _holder: &'a str) -> Soon<'a> {
         Box::pin(std::future::ready(()))
     }
 }
 
-/// Who holds how many places of limits, of all gateways.
+/// The places of rate limits, for all gateways.
 pub trait SharedPlaces: Send + Sync {
-    /// Takes what a holder has of a limit and what it wants, and gives what it holds.
+    /// Reports the used and wanted places of a holder, and returns its lease.
     fn report<'a>(
         &'a self,
         key: &'a LedgerKey,
@@ -144,24 +143,24 @@ pub trait SharedPlaces: Send + Sync {
     ) -> Later<'a, RateGiven>;
 }
 
-/// Answers of one tenant that are kept by their ids, each perhaps behind the one that it goes on from.
+/// Answers of one tenant that are stored by their ids. An answer can continue a previous one.
 pub trait KeptResponses: Send + Sync {
-    /// Keeps an answer.
+    /// Stores an answer, with the id of the answer that it continues.
     fn put(&self, id: String, answer: Vec<u8>, previous: Option<String>) -> Later<'_, ()>;
 
-    /// The answer with this id behind those that it goes on from, the first one first; empty where it is not kept.
+    /// The answer with this id and all answers that it continues, the first one first. Empty if it is not stored.
     fn chain(&self, id: String) -> Later<'_, Vec<Vec<u8>>>;
 
-    /// The answer with this id, if it is kept.
+    /// The answer with this id, if it is stored.
     fn get(&self, id: String) -> Later<'_, Option<Vec<u8>>>;
 
-    /// Deletes the answer with this id; whether it was kept.
+    /// Deletes the answer with this id. Returns whether it was stored.
     fn delete(&self, id: String) -> Later<'_, bool>;
 
-    /// Records that the tenant owns the resource with this id at a provider, with what is known of it.
+    /// Records that the tenant owns the resource with this id at a provider, and stores `row` with it.
     fn put_resource(&self, provider: String, id: String, row: Vec<u8>) -> Later<'_, ()>;
 
-    /// What is known of the tenant's own resource with this id at a provider.
+    /// The row of the tenant's own resource with this id at a provider.
     fn resource(&self, provider: String, id: String) -> Later<'_, Option<Vec<u8>>>;
 
     /// The owners of resources with these ids at a provider, without ids that no tenant owns.
@@ -172,57 +171,57 @@ pub trait KeptResponses: Send + Sync {
     ) -> Later<'_, Vec<(String, Owner)>>;
 }
 
-/// The records of one tenant.
+/// The vault of one tenant.
 pub trait Vault: Send + Sync {
     /// The tenant's secret for look-ups.
     fn secret(&self) -> Secret;
 
-    /// The records with any of these keys, and what opens them.
+    /// The records with any of these keys, and their opener.
     fn lookup(&self, keys: Vec<Key>) -> Later<'_, Looked>;
 
-    /// The records with these ids, and what opens them.
+    /// The records with these ids, and their opener.
     fn records(&self, ids: Vec<String>) -> Later<'_, Looked>;
 
-    /// Keeps the records of one answer. This gateway finds them once this is done; where nothing is given back, the store
-    /// takes them soon, and `lost` is told if it does not. What is given back is still to be done: then every gateway
-    /// finds them.
+    /// Stores the records of one answer. Look-ups of this gateway find them once this is done. If it returns `None`,
+    /// the store commits them soon, and calls `lost` if that fails. Otherwise the caller has to await the returned
+    /// commit, after which look-ups of every gateway find them.
     fn hand_over(
         &self,
         records: Vec<(Head, Kept)>,
         lost: Lost,
     ) -> Later<'_, Option<Later<'static, ()>>>;
 
-    /// A file for thoughts of an answer that is still coming. `None`: they stay in memory.
+    /// A file for thoughts of an answer in progress. `None`: they stay in memory.
     fn spill(&self) -> Option<Spill> {
         None
     }
 
-    /// Marks records that a provider refused, so that no look-up finds them any more. Gives how many were marked now.
+    /// Marks records that a provider refused, so that look-ups skip them. Returns how many were newly marked.
     fn poison(&self, records: Vec<String>) -> Later<'_, u64>;
 }
 
-/// What a look-up gave.
+/// The result of a look-up.
 pub struct Looked {
     /// The records.
     pub found: Vec<Found>,
-    /// What opens them.
+    /// Opens the thoughts of the records.
     pub open: Arc<dyn Open + Send + Sync>,
 }
 
 impl Looked {
-    /// Both.
+    /// Joins two results.
     pub(crate) fn and(mut self, more: Looked) -> Self {
         self.found.extend(more.found);
         Looked { found: self.found, open: Arc::new(Either(self.open, more.open)) }
     }
 
-    /// Nothing.
+    /// An empty result.
     pub(crate) fn nothing() -> Self {
         Looked { found: Vec::new(), open: Arc::new(Shut) }
     }
 }
 
-/// Opens what one of them opens.
+/// Opens a thought with the first opener that can.
 struct Either(Arc<dyn Open + Send + Sync>, Arc<dyn Open + Send + Sync>);
 
 impl Open for Either {
@@ -236,7 +235,7 @@ impl Open for Either {
     }
 }
 
-/// Opens nothing, for there is nothing to open.
+/// The opener of an empty result.
 struct Shut;
 
 impl Open for Shut {

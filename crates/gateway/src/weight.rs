@@ -3,7 +3,7 @@
 use thinkthrough_core::content::{Block, MediaSource, Parameters, Text, Thinking, ToolCall};
 use thinkthrough_core::event::{Event, Fact};
 
-/// A block without its text.
+/// The memory of a block without its text.
 const BLOCK: usize = 256;
 
 /// Counts the bytes that one event adds, sealed payloads included.

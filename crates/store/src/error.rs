@@ -1,10 +1,10 @@
-//! What can go wrong, each in one sentence that says what to do.
+//! Errors of the store. Each message is one sentence that says what to do.
 
 use crate::id::ConversationId;
 use std::path::PathBuf;
 use thinkthrough_core::plane::Tenant;
 
-/// Why the store could not do what was asked.
+/// An error of the store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// Another process holds the store for longer than the time limit.
@@ -12,21 +12,21 @@ pub enum StoreError {
         "the store `{0}` is held by another process for more than 5 seconds; try again, or end that process"
     )]
     Busy(String),
-    /// A row is not what was sealed for its place.
+    /// A row does not open at its place.
     #[error("{what} was altered or damaged and cannot be opened; restore the store from a backup")]
     Damaged {
-        /// The row, in words.
+        /// The row, as a phrase.
         what: String,
     },
-    /// The database says no.
+    /// The database returned an error.
     #[error("the store `{at}` cannot be used: {message}")]
     Database {
         /// The file or server.
         at: String,
-        /// What the database says.
+        /// The database's message.
         message: String,
     },
-    /// There is no room for what was to be written; nothing of it was.
+    /// The disk is full, so that the store wrote no part of the data.
     #[error("the disk of the store `{0}` is full, so nothing was written; make room and try again")]
     Full(String),
     /// A file or folder cannot be used.
@@ -34,10 +34,10 @@ pub enum StoreError {
     File {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         message: String,
     },
-    /// The marker that keys of the gateway were made cannot be written.
+    /// The marker of gateway keys cannot be written.
     #[error(
         "`{}` cannot be written: {message}; it says that gateway keys were made, so that a lost store lets nobody in: make \
          its folder writable, or set `[server] keyless = false`",
@@ -46,24 +46,24 @@ pub enum StoreError {
     Marker {
         /// The marker.
         path: PathBuf,
-        /// The system's words.
+        /// The system's message.
         message: String,
     },
-    /// The master key does not have the right form, or its source gives none.
+    /// The master key has the wrong form, or its source returned no key.
     #[error("the master key from {from} cannot be used: {message}")]
     Key {
-        /// Where it comes from, in words.
+        /// The source of the key, as a phrase.
         from: String,
-        /// What is wrong.
+        /// The reason.
         message: String,
     },
-    /// The store exists and the file of its key does not.
+    /// The store exists, but its key file does not.
     #[error(
         "the key file `{}` of the store `{store}` is missing; put its key there, for the store cannot be read without it",
         path.display()
     )]
     KeyMissing {
-        /// Where the key should be.
+        /// The expected place of the key.
         path: PathBuf,
         /// The store that needs it.
         store: String,
@@ -80,7 +80,7 @@ pub enum StoreError {
         /// The newest schema that this version knows.
         known: u32,
     },
-    /// The SQLite in this program can damage what it writes.
+    /// This release of SQLite can damage the store.
     #[error(
         "SQLite {0} can lose pages of a store that two connections write (its WAL-reset bug); build `think` with SQLite \
          3.51.3 or later"
@@ -92,27 +92,27 @@ pub enum StoreError {
     /// The beginning of an id fits several conversations.
     #[error("`{0}` fits several sessions; write more of its id")]
     Ambiguous(String),
-    /// There are fewer messages than were named.
+    /// A conversation has fewer messages than requested.
     #[error("session `{id}` has {messages} messages, so it cannot be cut after {at}")]
     NoMessage {
         /// The conversation.
         id: ConversationId,
-        /// How many messages it has.
+        /// Its number of messages.
         messages: u32,
-        /// How many were asked for.
+        /// The requested number.
         at: u32,
     },
-    /// The tenant was erased, or made, by another process meanwhile.
+    /// Another process erased or created the tenant meanwhile.
     #[error(
         "the tenant `{0}` was erased or made anew meanwhile, so this one record is not kept; the next one is"
     )]
     Erased(Tenant),
-    /// A key cannot have this name.
+    /// This name is not allowed for a key.
     #[error("a key cannot be called `{name}`: {message}")]
     KeyName {
         /// The name.
         name: String,
-        /// Why not.
+        /// The reason.
         message: String,
     },
     /// The name has a key already.
@@ -126,43 +126,43 @@ pub enum StoreError {
     /// TLS cannot be set up.
     #[error("TLS to the store cannot be set up: {0}")]
     Tls(String),
-    /// What was deleted is gone from the store, and stands in its log for as long as another process reads.
+    /// The deleted data is gone from the store, but its log holds a copy as long as another process reads.
     #[error(
         "it is deleted, but another process reads the store `{0}`, so that its log holds a copy until that process \
          ends; end it, and delete anything once more"
     )]
     Lingers(String),
-    /// The name has no key that holds.
+    /// The name has no valid key.
     #[error("there is no key `{0}` that could be revoked; `think keys list` shows those there are")]
     NoKey(String),
-    /// The master key was changed, and the source of this process gives the one that was before.
+    /// The master key was changed, and this process has the old one.
     #[error(
         "the master key of the store `{at}` was changed by `think keys rotate`, and {from} does not give the new one; put \
          the new key there"
     )]
     Rotated {
-        /// Where the key comes from, in words.
+        /// The source of the key, as a phrase.
         from: String,
         /// The file or server.
         at: String,
     },
-    /// The keys cannot be rotated as things stand.
+    /// The keys cannot be rotated now.
     #[error("the keys of the store `{at}` stay as they are: {message}")]
     NotRotated {
         /// The file or server.
         at: String,
-        /// Why, and what to do.
+        /// The reason, and what to do.
         message: String,
     },
-    /// The store has ended.
+    /// The store is closed.
     #[error("the store has been closed")]
     Closed,
-    /// The master key is not the one that the store was made with.
+    /// The store was made with another master key.
     #[error(
         "the master key from {from} is not the one that the store `{at}` was made with; give it the right key"
     )]
     WrongKey {
-        /// Where the key comes from, in words.
+        /// The source of the key, as a phrase.
         from: String,
         /// The file or server.
         at: String,
@@ -170,19 +170,18 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// The system gave no random bytes.
     pub(crate) fn no_random(at: &str) -> Self {
         let message = "the system gives no random bytes".to_owned();
         Self::Database { at: at.to_owned(), message }
     }
 
-    /// Whether it says something about the store, and nothing about what it was given.
+    /// Whether the store as a whole failed, independent of the written rows.
     pub(crate) fn is_everybodys(&self) -> bool {
         matches!(self, Self::Busy(_) | Self::Full(_) | Self::Silent(_) | Self::Closed)
     }
 
-    /// Whether nothing more is to be written, though the database might take some of it: what a damaged file took is lost
-    /// with it, once a backup is in its place, and what waits is taken then.
+    /// Whether writing has to stop, though the database might accept some rows. A damaged file would lose them when a
+    /// backup replaces it. Rows that wait are committed to the backup then.
     pub(crate) fn stops_all(&self) -> bool {
         self.is_everybodys() || matches!(self, Self::Damaged { .. })
     }

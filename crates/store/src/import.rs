@@ -1,4 +1,4 @@
-//! Traces of another program, read from a SQLite file with a table `reasoning_traces`. Each is masked before it is added.
+//! Import of traces of another program from a SQLite file with a table `reasoning_traces`. Each trace is masked first.
 
 use crate::draft::TraceDraft;
 use crate::error::StoreError;
@@ -29,17 +29,17 @@ const COLUMNS: [&str; 11] = [
     "created_at",
 ];
 
-/// How many traces are added in one transaction.
+/// Traces in one transaction.
 const STEP: usize = 64;
 
 impl Store {
     /// Masks the traces in a file of another program and adds them as traces of this machine's user. The file is only
-    /// read. A trace that was added before stays as it is. Calls `told` with the number of traces read so far, and returns
-    /// it at the end.
+    /// read. A trace that was added before stays as it is. Calls `told` with the number of traces read so far, and
+    /// returns that number at the end.
     ///
     /// # Errors
-    /// When the file has no such table, when it lacks a column, and when a file cannot be read or written. What was added
-    /// until then stays.
+    /// When the file has no such table or lacks a column, and when a file cannot be read or written. Traces that were
+    /// added by then stay.
     pub async fn import_traces(
         &self,
         file: &Path,
@@ -62,7 +62,6 @@ impl Store {
     }
 }
 
-/// Reads and masks all rows, in steps.
 fn read(
     path: &Path,
     masker: &Masker,
@@ -83,17 +82,17 @@ fn read(
     let mut step = Vec::new();
     for row in rows.map_err(failed)? {
         step.push(Arc::new(row.map_err(failed)?));
-        // Nobody waits for the rest where the store failed.
+        // The receiver is gone if the store failed. Then the rest is not read.
         if step.len() == STEP && steps.blocking_send(std::mem::take(&mut step)).is_err() {
             return Ok(());
         }
     }
-    // As above.
+    // Ignores a closed receiver, as above.
     drop(steps.blocking_send(step));
     Ok(())
 }
 
-/// What the file lacks, in a sentence.
+/// Returns a sentence about the table or column that the file lacks.
 fn lacking(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let sql = "SELECT lower(name) FROM pragma_table_info('reasoning_traces')";
     let mut names = connection.prepare(sql)?;
@@ -105,9 +104,9 @@ fn lacking(connection: &Connection) -> rusqlite::Result<Option<String>> {
     Ok(lacks.map(|column| format!("its table `reasoning_traces` has no column `{column}`")))
 }
 
-/// Reads every row, whatever the other program wrote into it. A row without an id, or with the id of another, gets one that
-/// follows from its place and content, so that it is added once. A time is in milliseconds or a date; one that is still to
-/// come would never grow old, and becomes now.
+/// A query for every row, whatever values the other program wrote. The id is empty if the row has none or repeats one;
+/// [`old`] derives an id from the row's place and texts, so that the row is added once. A time is in milliseconds or a
+/// date. A future time becomes now, because its trace would never grow old.
 fn select() -> String {
     let text = |name: &str| format!("CAST(coalesce({name}, '') AS TEXT)");
     let number = |name: &str| format!("max(0, CAST(coalesce({name}, 0) AS INTEGER))");
@@ -129,7 +128,7 @@ fn select() -> String {
     )
 }
 
-/// A row of another program. Nobody has masked it yet.
+/// A row of another program, not masked yet.
 struct Old {
     id: String,
     /// Session, run, model, provider and thought.
@@ -141,7 +140,7 @@ struct Old {
 }
 
 fn old(row: &Row<'_>) -> rusqlite::Result<Old> {
-    // A text may have any bytes.
+    // A text may hold invalid UTF-8.
     let text = |index: usize| -> rusqlite::Result<String> {
         Ok(String::from_utf8_lossy(row.get_ref(index)?.as_bytes()?).into_owned())
     };
@@ -178,7 +177,7 @@ fn masked(old: Old, masker: &Masker) -> TraceRow {
         run: masker.mask_text(&run),
         model,
         provider: masker.mask_text(&provider),
-        // However long it is: nothing of it is lost.
+        // An imported thought is never cut, however long it is.
         thought: DraftText { text: thought, is_cut: false },
         answer: DraftText::default(),
         metadata: Raw::parse(&old.metadata)

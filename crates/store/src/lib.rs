@@ -1,16 +1,16 @@
-//! What outlives a process: conversations, complete with every thought, and the vault.
+//! The persistent store: conversations, complete with every thought, and the vault.
 //!
-//! A [`Store`] is one façade over the databases behind it; everything it keeps belongs to a
-//! [`Tenant`](thinkthrough_core::plane::Tenant) and is sealed. [`Conversations`] are exact logs, and [`Search`]
-//! looks through them. A [`Vault`] keeps the thoughts that clients drop, for the gateway to put back. [`Traces`] are what
-//! people read of models' thoughts: they are masked, and stand there in plain text.
+//! A [`Store`] is one façade over its databases. Its data belongs to a [`Tenant`](thinkthrough_core::plane::Tenant),
+//! and all thoughts but those in traces are sealed. [`Conversations`] are exact logs, and [`Search`] searches them. A
+//! [`Vault`] keeps the thoughts that clients drop, so that the gateway can restore them. [`Traces`] are for people who
+//! read models' thoughts: masked, and in plain text.
 //!
-//! - What is acknowledged is there after any end of the process, and after a power cut; but for what was given to
-//!   [`Vault::hand_over`]: a power cut may take the last of it, and on a server the end of the process what can wait.
+//! - Acknowledged data survives any end of the process, and a power cut. The exception is a record that
+//!   [`Vault::hand_over`] accepted without a [`Commit`]: a power cut can lose it.
 //! - Messages, titles, models and settings are sealed (XChaCha20-Poly1305) with a key per conversation, which is
 //!   locked with the tenant's data key, which is locked with the master key. The master key is not in the database.
-//! - A row opens at its own place only: moved to another position, conversation or tenant, it stays shut.
-//! - A deleted conversation's key is gone, and in a file it is overwritten. Several processes may use one store.
+//! - A row opens at its own place only. It does not open at another position, conversation or tenant.
+//! - Deleting a conversation deletes its key. In a file the key is overwritten. Several processes may use one store.
 //! - [`Location`] is a file (SQLite) or a server (PostgreSQL); one suite of tests runs on both.
 //!
 //! ```

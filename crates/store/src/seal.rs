@@ -1,7 +1,7 @@
-//! Keys, and how bytes are locked with them.
+//! Keys and encryption.
 //!
-//! XChaCha20-Poly1305 with random nonces of 24 bytes, so that no counter has to be kept between processes. A request
-//! opens a hundred heads, so the cipher is `ring`'s, which is quicker than one that is written in Rust.
+//! XChaCha20-Poly1305 with random nonces of 24 bytes, so that processes need no common counter. A request opens a
+//! hundred heads, so the cipher is `ring`'s, which is faster than one in pure Rust.
 
 use chacha20::{R20, hchacha};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
@@ -11,13 +11,12 @@ use zeroize::Zeroizing;
 #[derive(Clone)]
 pub(crate) struct Key(Zeroizing<[u8; 32]>);
 
-/// The system gave no random bytes, or the bytes are not what was sealed.
+/// The system returned no random bytes, or the bytes were not sealed with this key for this place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Broken;
 
 const NONCE: usize = 24;
 
-/// Fills an array with the system's random bytes.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], Broken> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|_| Broken)?;
@@ -37,7 +36,7 @@ impl Key {
         &self.0
     }
 
-    /// Nonce, ciphertext and tag, in the same memory where `plain` is a vector: a thought may be large.
+    /// Returns nonce, ciphertext and tag. A vector is encrypted in place, because a thought may be large.
     pub(crate) fn seal(&self, plain: impl Into<Vec<u8>>, aad: &[u8]) -> Result<Vec<u8>, Broken> {
         let nonce = random::<NONCE>()?;
         let mut sealed = plain.into();
@@ -50,7 +49,7 @@ impl Key {
         Ok(sealed)
     }
 
-    /// What [`Key::seal`] was given, if this is what it gave for the same `aad`.
+    /// Opens the output of [`Key::seal`] for the same `aad`.
     pub(crate) fn open(&self, sealed: &[u8], aad: &[u8]) -> Result<Zeroizing<Vec<u8>>, Broken> {
         let (nonce, locked) = sealed.split_first_chunk::<NONCE>().ok_or(Broken)?;
         let (key, rest) = self.of(nonce)?;
@@ -61,8 +60,7 @@ impl Key {
         Ok(plain)
     }
 
-    /// The cipher's key of a nonce, and what of the nonce is left for it.
-    /// Source: draft-irtf-cfrg-xchacha, section 2.3.
+    /// Derives the cipher's key and its nonce from a nonce of 24 bytes. Source: draft-irtf-cfrg-xchacha, section 2.3.
     fn of(&self, nonce: &[u8; NONCE]) -> Result<(LessSafeKey, Nonce), Broken> {
         let (first, last) = nonce.split_first_chunk::<16>().ok_or(Broken)?;
         let last: &[u8; 8] = last.try_into().map_err(|_| Broken)?;
@@ -76,12 +74,11 @@ impl Key {
         Ok((LessSafeKey::new(key), Nonce::assume_unique_for_key(rest)))
     }
 
-    /// Locks another key.
     pub(crate) fn wrap(&self, key: &Key, aad: &[u8]) -> Result<Vec<u8>, Broken> {
         self.seal(key.bytes(), aad)
     }
 
-    /// Unlocks a key that [`Key::wrap`] locked.
+    /// Decrypts a key that [`Key::wrap`] encrypted.
     pub(crate) fn unwrap(&self, wrapped: &[u8], aad: &[u8]) -> Result<Key, Broken> {
         let plain = self.open(wrapped, aad)?;
         let bytes: &[u8; 32] = plain.as_slice().try_into().map_err(|_| Broken)?;
@@ -89,9 +86,9 @@ impl Key {
     }
 }
 
-/// What something sealed is bound to: its kind, and the names and numbers of its place.
+/// Associated data of a sealed row: its kind, and the names and numbers of its place.
 ///
-/// Each name says its length, so that two places never give the same bytes.
+/// Each name has its length in front, so that two places never give the same bytes.
 pub(crate) fn bind(kind: Kind, names: &[&str], numbers: &[u64]) -> Vec<u8> {
     const VERSION: u8 = 1;
     let long: usize = names.iter().map(|name| 8 + name.len()).sum();
@@ -107,7 +104,7 @@ pub(crate) fn bind(kind: Kind, names: &[&str], numbers: &[u64]) -> Vec<u8> {
     aad
 }
 
-/// Kinds of sealed things. The numbers stand in stores; they never change.
+/// Kinds of sealed data. The numbers are in stores, so they never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -127,15 +124,15 @@ pub(crate) enum Kind {
     Draft = 7,
     /// The key that names tenants after their credentials.
     InstallKey = 8,
-    /// What is known of a record without its thoughts.
+    /// The head of a record: everything but its thoughts.
     Head = 9,
-    /// The thoughts of a record; the place that they are bound to follows.
+    /// The thoughts of a record. The place that they are bound to follows.
     Kept = 10,
-    /// An answer that is kept by its id, which follows.
+    /// An answer that is stored by its id. The id follows.
     Response = 11,
-    /// What a refusal taught about a model; the digest of its name follows.
+    /// A fact about a model that a refusal taught. The digest of the model's name follows.
     Fact = 12,
-    /// A thought of an answer that is still coming; the name of its file follows.
+    /// A thought of an answer in progress. The name of its file follows.
     Spilled = 13,
 }
 
@@ -159,7 +156,7 @@ mod tests {
         assert_ne!(key.seal(b"a thought", b"here"), Ok(sealed), "each nonce is new");
     }
 
-    /// Source: draft-irtf-cfrg-xchacha, appendix A.3.1. What is in a store opens with every version.
+    /// Source: draft-irtf-cfrg-xchacha, appendix A.3.1. Every version has to open the data of a store.
     #[test]
     fn opens_what_others_sealed() {
         let hex = |text: &str| -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! Thoughts of an answer that is still coming, out of memory: sealed with the tenant's key, in a file beside the journal.
+//! Thoughts of an answer in progress, moved from memory to a file beside the journal, sealed with the tenant's key.
 
 use crate::error::StoreError;
 use crate::journal::spill::{Extent, SpillFile, SpillFiles};
@@ -20,7 +20,7 @@ use tokio::time::timeout;
 /// How long a thought waits for the keys of its tenant, and for its turn to be written.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// Thoughts of one answer in a file. Clones are handles to the same file, which goes with the last of them.
+/// Thoughts of one answer in a file. Clones share the file, which is deleted with the last one.
 #[derive(Clone)]
 pub struct Spill(Arc<Inner>);
 
@@ -42,7 +42,7 @@ pub struct Spilled {
 }
 
 impl Vault {
-    /// A file for thoughts of one answer. `None`: the store is on a server, and has none.
+    /// A file for thoughts of one answer. `None` if the store is on a server.
     #[must_use]
     pub fn spill(&self) -> Option<Spill> {
         let (store, tenant) = self.parts();
@@ -122,7 +122,7 @@ impl Inner {
     }
 }
 
-/// Deletes the file, by a thread that serves nobody.
+/// Deletes the file on a blocking thread.
 impl Drop for Inner {
     fn drop(&mut self) {
         let file = self.file().take();

@@ -1,4 +1,4 @@
-//! The façade.
+//! The store: one façade over a file or a server.
 
 mod tenants;
 
@@ -32,7 +32,7 @@ use tenants::KeysAtHand;
 use thinkthrough_core::plane::Tenant;
 use tokio::sync::OnceCell;
 
-/// A store. Clones are handles to the same one.
+/// A store. Clones share it.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -43,18 +43,18 @@ struct Inner {
     backend: Backend,
     master: Held,
     install_key: Key,
-    /// The keys of the tenants that were here, by name.
+    /// The keys of tenants that were used, by name.
     tenants: Mutex<HashMap<String, KeysAtHand>>,
-    /// Look-up keys of tenants that nothing was kept for so far, by name.
+    /// Look-up keys of tenants without any records so far, by name.
     made: Mutex<HashMap<String, Key>>,
     touched: Touched,
     waiting: Waiting<Answer>,
     refusals: Refusals,
     spool: Spool,
     slices: Slices,
-    /// Whoever shares the file knows that this process looks for records.
+    /// Set once other processes on the file can see that this process looks for records.
     appeared: OnceCell<()>,
-    /// Of a store in a file.
+    /// `None` for a server.
     journal: Option<Journal>,
     spill_files: Option<SpillFiles>,
     unwritten: Unwritten,
@@ -62,36 +62,37 @@ struct Inner {
     clock: Clock,
     /// The file; `None` for a server.
     file: Option<PathBuf>,
-    /// The place of its marker, unless it is the usual one.
+    /// The place of its marker, unless it is the default.
     markers: OnceLock<Markers>,
     notes: Notes,
-    /// Set once records of another version were met.
+    /// Set once a record of another version was found.
     unread: OnceLock<()>,
 }
 
-/// The place of the marker that says that keys of the gateway were made: the folder of the key file, if there is one.
+/// The place of the marker that shows that gateway keys were made. If the master key is in a file, it is that file's
+/// folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Markers {
-    /// The folder if the master key comes from elsewhere; the store's own unless given.
+    /// The folder if the master key is not in a file. Default: the store's folder.
     pub folder: Option<PathBuf>,
     /// Whether no key is made if the marker cannot be written.
     pub are_needed: bool,
 }
 
-/// How often one tries to use the keys of a tenant while another process changes the master key.
+/// How often keys of a tenant are tried while another process changes the master key.
 const TRIES: usize = 3;
 
-/// How many conversations of the vault are taken out at once.
+/// Conversations of the vault that are deleted in one step.
 const STEP: u32 = 64;
 
-/// How many traces are taken out at once.
+/// Traces that are deleted in one step.
 pub(crate) const TRACES: u32 = 500;
 
-/// How long uses of conversations are gathered before they are written down.
+/// How long uses of conversations are collected before they are written.
 const SOON: Duration = Duration::from_secs(1);
 
 impl Store {
-    /// Opens a store. A file that is not there is made, with its key; a server's key must be given.
+    /// Opens a store. A missing file is created, with its key. The key of a server must exist.
     ///
     /// # Errors
     /// When the place or the key cannot be used, the key is not the store's, or a newer version made the store.
@@ -149,14 +150,14 @@ impl Store {
         Ok(store)
     }
 
-    /// Destroys the keys of a tenant and everything that was locked with them; gives how many conversations that
-    /// were, or `None` where the store knows no such tenant.
+    /// Destroys the keys of a tenant and all data locked with them. Returns the number of its conversations, or `None`
+    /// if the store does not know the tenant.
     ///
     /// # Errors
     /// When the store cannot be written.
     pub async fn erase(&self, tenant: &Tenant) -> Result<Option<u64>, StoreError> {
         self.forget(tenant);
-        // What comes behind this is refused.
+        // Later rows of the tenant are refused.
         self.flush().await;
         self.flush_traces().await;
         let name = || tenant.as_str().to_owned();
@@ -167,7 +168,7 @@ impl Store {
         let removed = self.backend().remove_tenant(tenant.as_str().to_owned()).await;
         let is_gone = matches!(removed, Ok(_) | Err(StoreError::Lingers(_)));
         if let Some(row) = row.filter(|_| is_gone) {
-            // Without its keys nobody can read these any more; there may be many, so they go in steps.
+            // These are unreadable without their keys. There may be many, so they are deleted in steps.
             loop {
                 let threads = self.backend().oldest(row.nr, STEP).await?;
                 if threads.is_empty() {
@@ -179,10 +180,10 @@ impl Store {
         removed
     }
 
-    /// Gives a tenant a new data key, which locks what comes from now on; what was locked before stays readable. Gives
-    /// the new key's number, or `None` where the store knows no such tenant.
+    /// Gives a tenant a new data key for later data. Earlier data stays readable. Returns the number of the new key, or
+    /// `None` if the store does not know the tenant.
     ///
-    /// Other processes go on with the key that they know, and read what comes under the new one.
+    /// Other processes continue with the key that they have, and can read data under the new one.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -193,7 +194,7 @@ impl Store {
         for _ in 0..TRIES {
             let master = self.inner.master.get();
             let wrapped = TenantKeys::another(tenant, id, &master).map_err(|_| self.no_random())?;
-            // Of two that do so at once, both get the key of the one that was first.
+            // If two processes do this at once, both get the key of the first one.
             self.backend().add_data_key(keys.nr, id, wrapped, master.check.clone()).await?;
             if !self.inner.master.renew(self.backend(), &master).await? {
                 break;
@@ -203,7 +204,7 @@ impl Store {
         Ok(self.keys(tenant).await?.and_then(|keys| keys.current().map(|(id, _)| id)))
     }
 
-    /// Where the store is, for messages.
+    /// The location of the store, for messages.
     #[must_use]
     pub fn at(&self) -> &str {
         &self.inner.at
@@ -217,7 +218,7 @@ impl Store {
         &self.inner.backend
     }
 
-    /// Notes that conversations were used; once a day for each that is written down, by nobody who waits.
+    /// Notes that conversations were used. Each is written once a day, in the background.
     pub(crate) fn touch(&self, threads: impl Iterator<Item = i64>) {
         let now = now();
         if !self.inner.touched.add(threads, now) {
@@ -226,7 +227,7 @@ impl Store {
         let store = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(SOON).await;
-            // What cannot be written now is noted again tomorrow.
+            // A failed write is noted again tomorrow.
             drop(store.backend().touch(store.inner.touched.take(), now).await);
         });
     }
@@ -247,7 +248,7 @@ impl Store {
         &self.inner.slices
     }
 
-    /// This process is about to look for records, or to keep some.
+    /// Makes this process visible to others on the store, before it reads or stores records.
     pub(crate) async fn be_seen(&self) {
         self.inner.appeared.get_or_init(|| self.appear()).await;
     }
@@ -256,7 +257,7 @@ impl Store {
         self.inner.journal.as_ref()
     }
 
-    /// Of a store in a file.
+    /// `None` for a server.
     pub(crate) fn spill_files(&self) -> Option<&SpillFiles> {
         self.inner.spill_files.as_ref()
     }
@@ -269,13 +270,13 @@ impl Store {
         &self.inner.recent
     }
 
-    /// What is to be said about the store since this was called last, a sentence each.
+    /// Takes the messages about the store since the last call, one sentence each.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         self.inner.notes.take()
     }
 
-    /// Comes back when something new is to be said.
+    /// Waits for a new message.
     pub async fn noted(&self) {
         self.inner.notes.noted().await;
     }
@@ -284,7 +285,7 @@ impl Store {
         self.inner.notes.add(text);
     }
 
-    /// Notes once that there are records of another version.
+    /// Adds a message about records of another version, once.
     pub(crate) fn note_unread(&self) {
         if self.inner.unread.set(()).is_ok() {
             let at = self.at();
@@ -294,14 +295,13 @@ impl Store {
         }
     }
 
-    /// Sets the place of the marker that says that keys of the gateway were made. It counts once, before keys are read
-    /// or made.
+    /// Sets the place of the marker that shows that gateway keys were made. Call this before keys are read or made.
+    /// Later calls have no effect.
     pub fn set_markers(&self, markers: Markers) {
-        // The first one stays.
         let _ = self.inner.markers.set(markers);
     }
 
-    /// The marker, under the master key that holds now; `None` for a server.
+    /// The marker, under the current master key. `None` for a server.
     fn marker(&self) -> Option<Marker> {
         let file = self.inner.file.as_deref()?;
         let said = self.inner.markers.get().and_then(|markers| markers.folder.clone());
@@ -313,12 +313,12 @@ impl Store {
         Some(Marker::of(&folder, file, &self.inner.master.get().key))
     }
 
-    /// Whether the store has a marker once it has keys.
+    /// Whether the store gets a marker once it has keys.
     pub(crate) fn has_marker(&self) -> bool {
         self.inner.file.is_some()
     }
 
-    /// Writes the marker with the number of changes that the keys have seen.
+    /// Writes the marker with the number of changes of the keys.
     pub(crate) async fn mark_keys(&self, changes: i64) -> Result<(), StoreError> {
         let Some(marker) = self.marker() else { return Ok(()) };
         let path = marker.path().to_owned();
@@ -334,13 +334,13 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the marker says that keys of the gateway were made. A store that has keys, with this count of changes, gets
-    /// its marker.
+    /// Whether the marker shows that gateway keys were made. Writes a missing or damaged marker of a store with keys.
+    /// `changes` counts the changes of these keys.
     pub(crate) async fn mark_of_keys(&self, changes: Option<i64>) -> bool {
         let Some(marker) = self.marker() else { return false };
         let path = marker.path().display().to_string();
         let mark = tokio::task::spawn_blocking(move || marker.read()).await;
-        // What cannot be read says the same as what is damaged.
+        // A marker that cannot be read counts as damaged.
         match (mark.unwrap_or(Mark::Damaged), changes) {
             (Mark::Absent, None) => return false,
             (Mark::Stray(other), None) => self.note(format!(
@@ -374,10 +374,10 @@ impl Store {
         true
     }
 
-    /// The file of the store was removed, or another one is in its place, since it was opened. What is written from
-    /// then on is lost with the process.
+    /// Whether the file of the store was removed or replaced since it was opened. Later writes are lost when the
+    /// process ends.
     pub(crate) async fn is_displaced(&self) -> bool {
-        // If nobody can say, it is still there.
+        // If the check fails, the file counts as present.
         let is_displaced = !self.backend().is_in_place().await.unwrap_or(true);
         if is_displaced {
             self.note(format!(
@@ -393,12 +393,11 @@ impl Store {
         &self.inner.clock
     }
 
-    /// The key that names tenants after their credentials.
+    /// The key for the names of tenants that are known only by a credential.
     pub(crate) fn install_key(&self) -> &Key {
         &self.inner.install_key
     }
 
-    /// The system gave no random bytes.
     pub(crate) fn no_random(&self) -> StoreError {
         StoreError::no_random(&self.inner.at)
     }

@@ -1,4 +1,4 @@
-//! How the database takes the records that wait for it, and those that a process before this one left in its journal.
+//! Commits the pending records, and the records that earlier processes left in their journals.
 
 use crate::backend::Backend;
 use crate::error::StoreError;
@@ -12,21 +12,20 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 
-/// The pauses between two tries grow from the first of these to the second.
+/// Limits of the pause between two tries, which doubles each time.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
-/// How long whoever opens a store waits until it has taken what was left behind. Later that is done beside everything
-/// else.
+/// How long the opening of a store waits for the commit of earlier journals. After that the commit goes on in the
+/// background.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long it takes until the database has what another gateway kept right before it saw this one.
+/// The time in which another gateway commits the records that it accepted before it saw this one.
 const COME: Duration = Duration::from_millis(30);
 
-/// An answer on its way into the journal.
+/// The records of an answer on their way into the journal.
 pub(crate) struct HandedOver {
     pub(crate) store: Store,
     pub(crate) answer: Answer,
 }
 
-/// The records of answers, and how many each has.
 struct Records {
     all: Vec<Arc<NewRecord>>,
     counts: Vec<usize>,
@@ -56,21 +55,21 @@ impl Queued for HandedOver {
     }
 }
 
-/// What the database has not taken yet.
+/// The records that the database has not committed yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// So many bytes of records wait for it, in the journal and in memory.
+    /// Bytes of pending records in the journal and in memory.
     pub bytes: u64,
-    /// So many answers waited for the database since the process began, because the journal did not take them: it could
-    /// not be written, had no room, or they are too large for it.
+    /// Answers that waited for a commit since the process began, because the journal could not be written, was full, or
+    /// got too large a record.
     pub fallbacks: u64,
-    /// It takes nothing of what is to be written, for longer than a moment: its disk is full, another process holds it, or
-    /// a part of it is damaged. It may be read all the same.
+    /// Whether the database has refused all writes for more than a moment: its disk is full, another process locks it,
+    /// or a part is damaged. Reads may still work.
     pub is_refused: bool,
 }
 
 impl Store {
-    /// What the database has not taken yet.
+    /// The records that the database has not committed yet.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         Backlog {
@@ -80,24 +79,23 @@ impl Store {
         }
     }
 
-    /// The database takes it soon.
     pub(crate) fn queue(&self, answer: Answer) {
         if self.waiting().add(answer) {
             tokio::spawn(see_to_all(self.clone()));
         }
     }
 
-    /// Writes what [waits to be written](crate::Vault::hand_over), and comes back when that is done, or cannot be done
-    /// now: for the end of a process.
+    /// Commits the [pending records](crate::Vault::hand_over), as far as that is possible now. Call it at the end of a
+    /// process.
     pub async fn flush(&self) {
         let store = self.clone();
-        // Whoever waits may go away, and what was begun comes to its end.
+        // Spawned, so that the commit completes even if the caller goes away.
         let all = tokio::spawn(async move { while let Ok(true) = store.take().await {} });
         drop(all.await);
     }
 
-    /// Writes what waits, and moves the log of a file into it, so that a copy of the file alone is whole: for the end of
-    /// a process. While another process reads, the log stays.
+    /// Commits pending rows, and moves the log of a file into the file, so that a copy of the file alone is complete.
+    /// Call it at the end of a process. While another process reads, the log stays.
     pub async fn close(&self) {
         self.flush().await;
         self.flush_traces().await;
@@ -110,12 +108,12 @@ impl Store {
         self.spool().close().await;
         self.slices().close().await;
         if let Backend::Sqlite(file) = self.backend() {
-            // Nothing is lost where it fails: the next process finds the log.
+            // A failure loses no data: the next process finds the log.
             drop(file.forget_log().await);
         }
     }
 
-    /// The database takes what comes next. `false`: nothing waits.
+    /// Commits the next batch. Returns `false` if no record is pending.
     async fn take(&self) -> Result<bool, StoreError> {
         let _turn = self.waiting().turn().await;
         let batch = self.waiting().take();
@@ -131,15 +129,15 @@ impl Store {
         }
     }
 
-    /// Says of each answer whether the database has all of it: not where its tenant was erased meanwhile.
+    /// Returns for each answer whether all its records were stored. They are not if its tenant was erased meanwhile.
     async fn write(&self, answers: Records) -> Result<Vec<bool>, StoreError> {
         let mut kept = self.add_records(answers.all).await?.into_iter();
-        // Each has its own, which are taken out whatever they say.
+        // Consumes all results of an answer, so that the next answer begins at its own.
         let has_all = |count| kept.by_ref().take(count).filter(|is_kept| !is_kept).count() == 0;
         Ok(answers.counts.into_iter().map(has_all).collect())
     }
 
-    /// All records come into the database here. Says of each whether it is kept.
+    /// The only way for records into the database. Returns for each whether it was stored.
     pub(crate) async fn add_records(
         &self,
         records: Vec<Arc<NewRecord>>,
@@ -150,8 +148,9 @@ impl Store {
         added
     }
 
-    /// They could not be taken together. Where the store takes others, what it does not take by itself is lost; where it
-    /// takes nothing, and from where it [is to take nothing](StoreError::stops_all), what stands in the journal waits.
+    /// Commits the answers of a failed batch one by one. If the store accepts some, an answer that fails alone is lost.
+    /// If it accepts none, or after an error that [stops all writes](StoreError::stops_all), the answers in the journal
+    /// stay pending.
     async fn take_each(&self, batch: Vec<Answer>, error: StoreError) -> Result<bool, StoreError> {
         let mut stop = error.stops_all().then(|| error.clone());
         let mut each = Vec::with_capacity(batch.len());
@@ -176,7 +175,6 @@ impl Store {
         }
     }
 
-    /// The database decided about these.
     async fn took(&self, answers: Vec<(Answer, Result<bool, StoreError>)>) {
         let mut spots = Vec::with_capacity(answers.len());
         for (answer, outcome) in answers {
@@ -196,8 +194,7 @@ impl Store {
         }
     }
 
-    /// Other gateways of this file see from now on that this one is here, and what they kept before has come into the
-    /// database.
+    /// Makes this gateway visible to others on the file, and waits until their earlier records are in the database.
     pub(crate) async fn appear(&self) {
         if let Some(journal) = self.journal()
             && !journal.appear().await
@@ -206,8 +203,8 @@ impl Store {
         }
     }
 
-    /// Takes what processes that ended left in their journals. It can be found at once; comes back when the database
-    /// has it, or does not take it now.
+    /// Takes over the journals of ended processes. Look-ups find their records at once. Returns when they are
+    /// committed, or cannot be committed now.
     pub(crate) async fn take_over(&self) {
         while let Some(journal) = self.journal().cloned()
             && self.take_one_over(journal).await
@@ -219,7 +216,7 @@ impl Store {
         }
     }
 
-    /// Whether there may be more.
+    /// Takes over one journal. Returns whether there may be more.
     async fn take_one_over(&self, journal: Journal) -> bool {
         let room = self.waiting().left() as u64;
         let left = spawn_blocking(move || journal.left_behind::<NewRecord>(room)).await;
@@ -236,7 +233,8 @@ impl Store {
 }
 
 impl Store {
-    /// What was tried from then on came to this end; that it is refused is told once, until it is taken again.
+    /// Registers the result of a write that began at this time. A lasting refusal is reported once, until all writes
+    /// succeed again.
     pub(crate) fn tried<T>(&self, goods: Goods, began: Instant, outcome: &Result<T, StoreError>) {
         let is_news = self.refusals().see(goods, began, outcome.is_ok());
         let (Err(why), true) = (outcome, is_news) else { return };
@@ -251,7 +249,7 @@ impl Store {
         self.note(format!("{why}; until then {waits}"));
     }
 
-    /// Tells what stands in journals only, and goes into the database when that is opened next: for the end of a process.
+    /// Reports rows that are only in journals at the end of a process. The next process commits them.
     pub(crate) fn tell_left(&self) {
         let traces = self.spool().len().saturating_sub(self.traces_in_memory());
         for (goods, count) in [(Goods::Records, self.waiting().written()), (Goods::Traces, traces)]
@@ -267,7 +265,7 @@ impl Store {
         }
     }
 
-    /// The names of the journals in which they wait.
+    /// The file names of the journal for these rows.
     fn place_of(&self, goods: Goods) -> Option<String> {
         let journal = match goods {
             Goods::Records => self.journal(),

@@ -1,8 +1,8 @@
-//! The vault: what was thought, kept so that it can be put back where a client drops it.
+//! The vault: thoughts that are kept so that they can be restored when a client drops them.
 //!
-//! A record has a head, by which restoration decides, and its thoughts. Both are sealed, each for its own place: what
-//! is moved or altered stays shut, and counts as not there. The keys by which a record is found are digests under the
-//! tenant's own secret, of which the index keeps eight bytes; a record that only looks alike there is left out.
+//! A record has a head, by which restoration decides, and its thoughts. Both are sealed, each for its own place. If one
+//! is moved or altered, it does not open and counts as missing. Records are found by keys, which are digests under the
+//! tenant's own secret. The index has only eight bytes of each key, so look-ups compare the whole keys in the head.
 
 use crate::clock::now;
 use crate::error::StoreError;
@@ -21,45 +21,45 @@ use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Exact as _, Open, Place, SealError, Sealed, Tenant};
 use thinkthrough_core::restore::{Head, Kept, Key, Link, Secret};
 
-/// The vault of one tenant. Clones are handles to the same one.
+/// The vault of one tenant. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Vault {
     store: Store,
     tenant: Tenant,
 }
 
-/// What a look-up found.
+/// The result of a look-up.
 pub struct Looked {
     /// The records with any of the keys.
     pub found: Vec<Found>,
     /// The number of records that cannot be opened: altered, damaged, or of another version.
     pub damaged: usize,
-    /// Opens their thoughts, without asking the database again.
+    /// Opens the thoughts without a database query.
     pub opener: Opener,
 }
 
-/// Opens the thoughts of one tenant: the capability that only restoration is given.
+/// Opens the thoughts of one tenant. Only restoration gets this capability.
 #[derive(Clone)]
 pub struct Opener(Option<Arc<TenantKeys>>);
 
-/// Records that are found by this process, and are to be committed.
+/// Records that look-ups of this process find, but that are not committed yet.
 #[derive(Debug)]
 pub struct Commit {
     vault: Vault,
     records: Held,
 }
 
-/// More bytes than these do not go through the journal: to write them twice would take longer than the commit.
+/// Larger answers bypass the journal: two writes would take longer than the commit. In bytes.
 const LARGE: usize = 1 << 20;
 
 impl Commit {
-    /// Comes back when a look-up by any process finds them.
+    /// Commits the records. Afterwards, look-ups of every process find them.
     ///
     /// # Errors
     /// When the store cannot be written, or the tenant was erased while the answers were on their way.
     pub async fn done(self) -> Result<(), StoreError> {
         let Commit { vault: Vault { store, tenant }, records } = self;
-        // What they go on from comes before them.
+        // Earlier records are committed first, because these records may refer to them.
         if store.journal().is_some() && !store.waiting().is_empty() {
             store.flush().await;
         }
@@ -67,7 +67,7 @@ impl Commit {
         if kept.iter().all(|is_kept| *is_kept) {
             return Ok(());
         }
-        // The keys of these records are digests under a secret that is gone, so nothing would ever find them.
+        // The keys of these records are digests under a deleted secret, so no look-up would find them.
         store.forget(&tenant);
         Err(StoreError::Erased(tenant))
     }
@@ -82,13 +82,12 @@ impl Store {
 }
 
 impl Vault {
-    /// Its store and its tenant.
     pub(crate) fn parts(&self) -> (Store, Tenant) {
         (self.store.clone(), self.tenant.clone())
     }
 
-    /// The tenant's secret for look-ups; a tenant that is new gets its keys. One that a credential stands for is written
-    /// down only with the first record that is kept for it.
+    /// The tenant's secret for look-ups. A new tenant gets its keys. A tenant behind a credential is stored only with
+    /// its first record.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -98,7 +97,7 @@ impl Vault {
         Ok(Secret::new(*key.bytes()))
     }
 
-    /// As [`Vault::secret`], for whoever only looks: `None` where the store knows no such tenant.
+    /// Like [`Vault::secret`], but does not create a tenant. `None` if the store does not know it.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -107,7 +106,7 @@ impl Vault {
         Ok(keys.map(|keys| Secret::new(*keys.lookup.bytes())))
     }
 
-    /// All records with any of these keys, in one round trip. One that is damaged is left out and counted.
+    /// All records with any of these keys, in one round trip. A damaged record is left out and counted.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -116,7 +115,7 @@ impl Vault {
             return Ok(Looked::nothing());
         };
         let short: Vec<i64> = keys.iter().map(in_index).collect();
-        // These first: what is written in between is found in the database then.
+        // Pending records come first: a record that is committed in between is then found in the database.
         let unwritten = self.store.unwritten().with_keys(opens.nr, &short);
         let at_hand = self.store.recent().with_keys(opens.nr, &short);
         let known = at_hand.iter().map(|it| it.known()).collect();
@@ -141,7 +140,7 @@ impl Vault {
         Ok(looked)
     }
 
-    /// The records with these ids. One that a provider refused is left out, and so is one that is damaged.
+    /// The records with these ids. Refused and damaged records are left out.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -154,7 +153,7 @@ impl Vault {
         self.opened(opens, rows, Vec::new(), unwritten).await
     }
 
-    /// Opens what was read, beside what was `found` open.
+    /// Opens rows and pending records, and adds them to `found`, which were open already.
     async fn opened(
         &self,
         opens: Arc<TenantKeys>,
@@ -185,8 +184,8 @@ impl Vault {
         Ok(Looked { found, damaged, opener: Opener(Some(opens)) })
     }
 
-    /// Keeps records. Once this returns, a look-up by any process finds them, and the end of this process loses
-    /// nothing. A record whose id is there already stays as it is.
+    /// Stores records. Once this returns, look-ups of every process find them, and they survive the end of this
+    /// process. A record with a known id stays as it is.
     ///
     /// # Errors
     /// When the store cannot be written, or the tenant was erased while the answers were on their way.
@@ -198,12 +197,12 @@ impl Vault {
         Commit { vault, records }.done().await
     }
 
-    /// Takes records that belong to one answer. Where this gives nothing back they are found by this process from now
-    /// on, and in the database some milliseconds later; where the store is a file, the end of this process loses none of
-    /// them. `lost` is told if the database does not take them after all.
+    /// Accepts the records of one answer. If this returns `None`, look-ups of this process find them from now on. They
+    /// are in a journal that survives a crash, and the database commits them some milliseconds later, or `lost` is
+    /// called.
     ///
-    /// What it gives back commits them: on a server, and in a file while other processes look for records there, because
-    /// these may be asked next; and where the journal of a file has no room for them.
+    /// If this returns a [`Commit`], the caller has to run it. That is the case on a server; in a file while other
+    /// processes look for records, because the next request may go to them; and if the journal cannot take the records.
     ///
     /// # Errors
     /// When the tenant is new and the store cannot be written.
@@ -244,8 +243,8 @@ impl Vault {
         }
     }
 
-    /// Marks records as poisoned: a provider refused them, so that no look-up by anybody of this tenant finds them any
-    /// more. They keep their places in their conversations. Gives how many were marked now.
+    /// Marks records as poisoned: a provider refused them, so that look-ups of this tenant skip them. They keep their
+    /// places in their conversations. Returns how many were newly marked.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -259,7 +258,7 @@ impl Vault {
         }
     }
 
-    /// Seals them; this process finds them from now on.
+    /// Seals records. Look-ups of this process find them from now on.
     async fn sealed(&self, records: Vec<(Head, Kept)>) -> Result<Held, StoreError> {
         let keys = self.store.keys_or_new(&self.tenant).await?;
         let now = now();
@@ -273,7 +272,7 @@ impl Vault {
         let key = keys.data(row.key_id)?;
         let plain = key.open(&row.head, &head_place(&self.tenant, &row.id)).ok()?;
         let Some(head) = Head::from_bytes(&plain) else {
-            // The seal holds, so these are the bytes that were written.
+            // The seal is valid, so another version wrote these bytes.
             self.store.note_unread();
             return None;
         };
@@ -337,12 +336,12 @@ impl fmt::Debug for Looked {
     }
 }
 
-/// What the index keeps of a key: two different ones are almost never the same here, and the head has them whole.
+/// The eight bytes of a key in the index. Different keys rarely share them, and the head has the whole keys.
 fn in_index(key: &Key) -> i64 {
     key.bytes().first_chunk().map_or(0, |first| i64::from_le_bytes(*first))
 }
 
-/// What the index keeps of a record's keys, each once.
+/// The index entries of a record, each once.
 fn found_by(head: &Head) -> Vec<i64> {
     let mut keys: Vec<i64> = head.all_keys().map(|key| in_index(&key)).collect();
     keys.sort_unstable();
@@ -350,8 +349,8 @@ fn found_by(head: &Head) -> Vec<i64> {
     keys
 }
 
-/// The name of the conversation that a record belongs to where the answer before it is not known: the session, else the
-/// first message. One that begins here is found by its answers only: many begin with the same question.
+/// The conversation name of a record, used if the answer before it is not known: the session, else the first message.
+/// `None` for a first answer, because many conversations begin with the same question.
 fn thread(head: &Head) -> Option<Vec<u8>> {
     match head.parent {
         Link::Root => None,

@@ -21,7 +21,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Bytes of an answer beside its text: two connections with their buffers, their tasks and the current chunk.
+/// Bytes of an answer besides its text: two connections with their buffers, their tasks and the current chunk.
 pub(crate) const BASE: usize = 64 * 1024;
 /// An answer reserves room in steps of this size, ahead of its text, so that the next chunk has its room already.
 const STEP: usize = 16 * 1024;
@@ -39,8 +39,8 @@ pub(super) fn reserve(limit: usize) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoRoom;
 
-/// The text that an answer is expected to have: about the 98th percentile of the last answers. Those under way count as
-/// soon as they are longer.
+/// The expected text of an answer: about the 98th percentile of recent answers. Answers in progress count as soon as
+/// they are longer.
 #[derive(Debug)]
 pub(super) struct Expected {
     text: AtomicUsize,
@@ -69,7 +69,7 @@ impl Expected {
         (BASE + if is_usual { text.min(Self::USUAL) } else { text }).min(limit / 8)
     }
 
-    /// An answer with so much text ended. The steps up and down keep two of a hundred answers above the value.
+    /// Learns from an answer with this much text. The steps up and down keep two of a hundred answers above the value.
     fn learn(&self, text: usize) {
         let order = Ordering::Relaxed;
         self.are_long.fetch_or(text > Self::USUAL, order);
@@ -82,7 +82,6 @@ impl Expected {
     }
 }
 
-/// The memory of one answer.
 pub(crate) struct AnswerRoom {
     held: Reservation,
     age: Age,
@@ -103,7 +102,7 @@ impl AnswerRoom {
         Ok(Self::over(held))
     }
 
-    /// An answer without anything granted yet.
+    /// The room of an answer before its first grant.
     pub(super) fn empty(share: &Share) -> Self {
         Self::over(share.reserve())
     }
@@ -123,7 +122,7 @@ impl AnswerRoom {
         self.poll_regrow(bytes, cx)
     }
 
-    /// As [`AnswerRoom::poll_grow`], for memory beside that of a usual answer: nothing is learned from its size.
+    /// Like [`AnswerRoom::poll_grow`], but these bytes do not count for the expected size of later answers.
     pub(crate) fn poll_regrow(
         &mut self,
         bytes: usize,
@@ -185,7 +184,7 @@ impl AnswerRoom {
         }
     }
 
-    /// The answer is over: what it held beyond these bytes is free, and its size is remembered.
+    /// Ends the answer: frees the memory beyond these bytes, and learns from the answer's size.
     pub(crate) fn end(&mut self, bytes: usize) {
         self.stop_waiting();
         self.learn();
@@ -196,12 +195,10 @@ impl AnswerRoom {
         self.held.share().expected().learn(self.most.saturating_sub(BASE));
     }
 
-    /// The bytes that are granted.
     pub(crate) fn bytes(&self) -> usize {
         self.held.bytes()
     }
 
-    /// The answer holds no more than these bytes any more.
     pub(crate) fn shrink_to(&mut self, bytes: usize) {
         self.held.shrink_to(bytes);
     }
@@ -342,14 +339,14 @@ mod tests {
         assert!(began.elapsed() >= PATIENCE && began.elapsed() < 2 * PATIENCE);
     }
 
-    /// Numbers that look random, the same in each run.
+    /// Pseudo-random numbers, the same in each run.
     fn draw(state: &mut u64, most: usize) -> usize {
         *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         usize::try_from(*state >> 33).unwrap() % most
     }
 
-    /// Many answers grow at once, none of them larger than the reserve. The limit holds, every answer comes to its end,
-    /// and the oldest one without any failure.
+    /// Many answers grow at once, each at most as large as the reserve. The limit holds, every answer comes to its end,
+    /// and the oldest one does so without a failure.
     #[tokio::test(start_paused = true)]
     async fn t_28_the_limit_holds_and_nobody_waits_for_ever_in_any_order() {
         for seed in 0..30 {

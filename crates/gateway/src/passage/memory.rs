@@ -1,4 +1,4 @@
-//! The memory of an answer under way: what it needs, what leaves memory when that is short, and what it gives up.
+//! The memory of an answer in progress: its needs, the thoughts that it spills, and the data that it gives up.
 
 use super::Passage;
 use crate::load::{BASE, NO_ROOM, NoRoom, READ};
@@ -16,7 +16,7 @@ impl Passage {
         }
         self.poll_spill(cx);
         let mut polled = self.poll_hold(self.needs(), cx);
-        // No answer waits for room, or ends, for its trace alone.
+        // An answer that needs memory only for its trace loses the trace. It does not wait, and does not end.
         let is_for_trace = self.keep.vault.is_none() && !self.is_forgotten;
         if polled != Poll::Ready(Ok(())) && is_for_trace && self.forget() {
             polled = self.poll_hold(self.needs(), cx);
@@ -27,7 +27,7 @@ impl Passage {
         Poll::Ready(())
     }
 
-    /// Moves thoughts that have ended into a file if the answer needs more memory than it was granted.
+    /// Moves finished thoughts into a file if the answer needs more memory than it was granted.
     fn poll_spill(&mut self, cx: &mut Context<'_>) {
         while let (Some(exchange), false) = (&mut self.exchange, self.is_value) {
             let Poll::Ready(moved) = self.spilling.poll_written(exchange, cx) else { return };
@@ -44,8 +44,8 @@ impl Passage {
         }
     }
 
-    /// Waits until all thoughts are in memory again, for the end of the answer. An answer without room for them is crowded
-    /// out. If no record is to be made of it, it does not wait for room.
+    /// Waits until all thoughts are in memory again, at the end of the answer. An answer without room for them is
+    /// crowded out. If no record is to be made of it, it does not wait for room.
     pub(crate) fn poll_gather(&mut self, is_kept: bool, cx: &mut Context<'_>) -> Poll<()> {
         let Some(exchange) = &mut self.exchange else { return Poll::Ready(()) };
         if !self.spilling.is_used() || self.is_crowded_out || !(is_kept || self.is_audited) {
@@ -71,7 +71,7 @@ impl Passage {
         Poll::Ready(())
     }
 
-    /// Thoughts are still out of memory at the end of the answer, so that it has no record and no trace.
+    /// Some thoughts are still in the file at the end, so that the answer gets no record and no trace.
     pub(super) fn lose_spilled(&mut self, exchange: &mut Exchange, is_cut: bool) {
         if !self.spilling.is_used() {
             return;
@@ -84,7 +84,7 @@ impl Passage {
         }
     }
 
-    /// The bytes that the answer needs as far as it came.
+    /// The bytes that the answer needs so far.
     fn needs(&self) -> usize {
         // Texts grow in steps, and two readers hold the current event.
         let kept = if self.is_forgotten { 0 } else { self.kept + self.kept / 8 };
@@ -109,7 +109,7 @@ impl Passage {
         }
     }
 
-    /// Gives up the text of the answer, if no model ever wants its thoughts back.
+    /// Gives up the text of the answer, unless a model may need its thoughts again.
     fn forget(&mut self) -> bool {
         let Some(exchange) = self.exchange.as_mut().filter(|it| it.may_be_forgotten()) else {
             return false;
@@ -127,12 +127,12 @@ impl Passage {
         true
     }
 
-    /// Why no more of the answer may come, in a word and for its caller.
+    /// The reason why the answer may not go on: as one word, and for its caller.
     pub(crate) fn stopped(&self) -> Option<(&'static str, String)> {
         self.crowded_out().or_else(|| self.bounds.reached(self.heard))
     }
 
-    /// The same, if the reason is the gateway's memory.
+    /// The same, if the gateway is out of memory.
     pub(crate) fn crowded_out(&self) -> Option<(&'static str, String)> {
         let why = "overloaded: the gateway has no memory left to keep this answer; ask again";
         self.is_crowded_out.then(|| (NO_ROOM, why.to_owned()))

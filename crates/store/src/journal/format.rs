@@ -1,41 +1,40 @@
-//! The form of a journal: a head, then entries, each with its length and checksums.
+//! The file format of a journal: a head, then entries, each with its length and checksums.
 //!
-//! Pure over bytes. Whatever they are, reading gives every entry that is whole and nothing else: an entry counts only at
-//! the place that it was written for. A file that ends within an entry was cut there, as by the end of its process; an
-//! entry that is all there and has another checksum was changed.
+//! This module does no I/O. Reading accepts any bytes and returns only whole entries, each at the place for which it
+//! was written. It stops at an entry whose header is damaged, because the start of the next one is unknown. A file that
+//! ends within an entry was cut, for example by a crash. A complete entry with another checksum was changed.
 //!
 //! ```text
 //! head   b"thinkjnl", version: u32, store: [u8; 16], checksum of all before: u32
 //! entry  length: u32, kind: u32, checksum of the payload: u32, checksum of these and of the entry's place: u32, payload
 //! ```
 //!
-//! All numbers have their lowest byte first.
+//! All numbers are little-endian.
 
 use crc32fast::Hasher;
 
-/// How many bytes the head has.
 pub(super) const HEAD: usize = 32;
-/// How many bytes stand before the payload of an entry.
+/// Bytes before the payload of an entry.
 const BEFORE: usize = 16;
 const MAGIC: [u8; 8] = *b"thinkjnl";
 const VERSION: u32 = 1;
 
-/// What names the store that a journal belongs to.
+/// The mark of the store that a journal belongs to.
 pub(super) type Mark = [u8; 16];
 
-/// What an entry holds. The numbers stand in files; they never change.
+/// The kind of an entry. The numbers are in files, so they never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Kind {
     /// A record of the vault.
     Record = 1,
-    /// The place up to which the entries before were taken by the database.
+    /// The offset up to which the database has all entries.
     Taken = 2,
-    /// A trace; it stands in files of its own.
+    /// A trace, in files of its own.
     Trace = 3,
-    /// What a gateway holds of a budget, and spent of it; it stands in files of its own.
+    /// The slice of a budget that a gateway holds, and its spent amount, in files of their own.
     Slice = 4,
-    /// A thought of an answer that is still coming; it stands in files of their own.
+    /// A thought of an answer in progress, in files of its own.
     Spilled = 5,
 }
 
@@ -46,37 +45,34 @@ impl Kind {
     }
 }
 
-/// Why nothing of a file is read.
+/// The reason why a file has no readable head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoHead {
-    /// It ends within its head: whoever made it came no further.
+    /// The file ends within its head: the process that made it ended too early.
     Cut,
     /// Another version of the program made it.
     Version(u32),
-    /// It does not begin as a journal does.
+    /// The file does not begin like a journal.
     Damaged,
 }
 
-/// One entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry<'a> {
     pub(super) kind: Kind,
     pub(super) payload: &'a [u8],
-    /// The place behind it.
+    /// The offset behind the entry.
     pub(super) end: u64,
 }
 
-/// What stands in a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entries<'a> {
     pub(super) whole: Vec<Entry<'a>>,
-    /// Where it was changed first.
+    /// The offset of the first damage.
     pub(super) damaged_at: Option<usize>,
-    /// The place behind everything that could be read, from which on the file is cut or changed, if it goes on there.
+    /// The offset behind the readable part. Bytes after it are cut or damaged.
     pub(super) end: usize,
 }
 
-/// What a journal of this store begins with.
 pub(super) fn head(store: Mark) -> Vec<u8> {
     let mut head = Vec::with_capacity(HEAD);
     head.extend(MAGIC);
@@ -86,7 +82,7 @@ pub(super) fn head(store: Mark) -> Vec<u8> {
     head
 }
 
-/// Whose journal it is.
+/// Reads the mark of the store that the journal belongs to.
 pub(super) fn read_head(bytes: &[u8]) -> Result<Mark, NoHead> {
     let (magic, version) = (bytes.get(..8), number(bytes, 8));
     let store = bytes.get(12..28).and_then(|store| Mark::try_from(store).ok());
@@ -103,8 +99,8 @@ pub(super) fn read_head(bytes: &[u8]) -> Result<Mark, NoHead> {
     }
 }
 
-/// Puts an entry behind `out`, whose first byte goes to the place `at` of the file; `payload` writes what it holds. Says
-/// whether it did: not where a length has no room for the payload.
+/// Appends an entry to `out`, whose first byte goes to offset `at` of the file. `payload` writes the payload. Returns
+/// false and appends nothing if the payload is too long for the length field.
 pub(super) fn put(
     out: &mut Vec<u8>,
     at: u64,
@@ -126,14 +122,13 @@ pub(super) fn put(
     true
 }
 
-/// Everything behind the head that is whole.
 pub(super) fn read(bytes: &[u8]) -> Entries<'_> {
     let mut entries = Entries::default();
     let mut at = HEAD;
     while let Some(sums) = bytes.get(at..).and_then(|rest| rest.get(..BEFORE)) {
         let [length, kind, sum] = [0, 4, 8].map(|from| number(sums, from).unwrap_or_default());
         if before(at as u64, length, kind, sum) != sums {
-            // Where the next one begins is not known.
+            // The start of the next entry is unknown.
             entries.damaged_at.get_or_insert(at);
             break;
         }
@@ -144,7 +139,7 @@ pub(super) fn read(bytes: &[u8]) -> Entries<'_> {
         };
         match Kind::of(kind).filter(|_| crc32fast::hash(payload) == sum) {
             Some(kind) => entries.whole.push(Entry { kind, payload, end: end as u64 }),
-            // What stands behind it is not the worse for it.
+            // A damaged payload does not affect later entries.
             None => _ = entries.damaged_at.get_or_insert(at),
         }
         at = end;
@@ -153,7 +148,7 @@ pub(super) fn read(bytes: &[u8]) -> Entries<'_> {
     entries
 }
 
-/// What stands before a payload at the place `at`.
+/// The header of an entry at offset `at`.
 fn before(at: u64, length: u32, kind: u32, sum: u32) -> [u8; BEFORE] {
     let mut bytes = [0; BEFORE];
     let (head, own) = bytes.split_at_mut(12);
@@ -179,7 +174,7 @@ mod tests {
 
     const STORE: Mark = *b"0123456789abcdef";
 
-    /// A journal with these payloads, and the places behind its entries.
+    /// A journal with these payloads, and the offsets behind its entries.
     fn journal(payloads: &[Vec<u8>]) -> (Vec<u8>, Vec<usize>) {
         let (mut bytes, mut ends) = (head(STORE), Vec::new());
         for payload in payloads {
@@ -269,7 +264,7 @@ mod tests {
                 let read_now = payloads_of(&bytes);
                 prop_assert_eq!(&read_now[..before], &payloads[..before]);
                 let mut rest = read_now[before..].to_vec();
-                // All that is read behind it is what stood there.
+                // Every later entry that is read was there before.
                 rest.retain(|it| !payloads[before + 1..].contains(it));
                 prop_assert_eq!(rest, Vec::<Vec<u8>>::new());
                 let from = before.checked_sub(1).map_or(HEAD, |it| ends[it]);

@@ -1,17 +1,18 @@
-//! The journal beside a store in a file: what was acknowledged and the database has not taken yet.
+//! The journal beside a store in a file: acknowledged rows that the database has not committed yet.
 //!
-//! An answer does not wait for a commit of the database. Its record is written here first, with one `write`, which the
-//! sudden end of this process does not undo; it is found in memory from then on (`unwritten.rs`), and the database takes
-//! it some milliseconds later, with others (`waiting.rs`). What a process that ended left in its journal the next one
-//! takes that opens the store.
+//! An answer does not wait for a commit. Its record is appended here with one `write`, which survives a crash of this
+//! process. Until the commit, look-ups find it in memory (`unwritten.rs`). The database commits it some milliseconds
+//! later, together with others (`waiting.rs`). If the process ends before that, the next process that opens the store
+//! commits the rest of its journal.
 //!
-//! - Each process has journals of its own, which it locks: nobody else reads or shortens one as long as it lives.
-//! - Whoever looks for records has one, so that gateways on one file see each other: while there are several, what the
-//!   next request may want is committed at once, because another of them may be asked.
-//! - A journal holds what rows of the database will, sealed and keyed: it shows nothing that these would not.
-//! - Entries are taken in their order, and how far is written down, so that little of what was taken is met again; and
-//!   to meet it changes nothing, but where retention had taken it out within that moment.
-//! - A power cut may take records that stand only here. Traces are synced, because nobody waits for them.
+//! - Each process has its own journal files and locks them. No other process reads or cuts them while it lives.
+//! - Each process that looks for records has a file, so that gateways on one store see each other. If there are
+//!   several, records are committed at once, because the next request may go to another gateway.
+//! - A journal holds the rows as the database will store them, sealed and keyed, so that it reveals no more than they
+//!   do.
+//! - The database commits entries in order, and the journal notes the offset. So few entries are replayed after a
+//!   crash. A replay changes nothing, unless retention deleted the row in between.
+//! - A power cut can lose records that are only in the journal. Traces are synced, because no answer waits for them.
 
 mod disk;
 #[cfg(test)]
@@ -37,90 +38,91 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::task::spawn_blocking;
 
-/// How many bytes of records that were taken stay in a file before it is cleared: less often than it is written to.
+/// A file whose entries are all committed is cleared once it is longer than this, in bytes: not after each commit.
 const KEPT: u64 = 256 << 10;
-/// How long a file gets before another one is begun, because there was no moment at which all of it was taken. Some slice is
-/// held at any moment, and all of them are few.
+/// Bytes after which another file is begun. A file grows so long only if some entry was always uncommitted. Slices have
+/// few entries, but some slice is held at almost any moment, so that their file is never cleared.
 const LONG: u64 = 4 << 20;
 const LONG_OF_SLICES: u64 = 256 << 10;
-/// How long nothing is tried after a file could not be written.
+/// The pause after a failed write.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How long a folder has to be as it is before its time says that it is: clocks of file systems tick.
+/// The modification time of a folder counts only once it is this old: a later change within one tick of the file
+/// system's clock would not show.
 const SETTLED: Duration = Duration::from_millis(50);
-/// How much memory is kept for the next entries.
+/// Capacity of the write buffer that is kept for later entries, in bytes.
 const BUFFER: usize = 64 << 10;
 
 /// The journal of this process. Clones are handles to the same one.
 #[derive(Clone)]
 pub(crate) struct Journal(Arc<Inner>);
 
-/// What a journal holds: each has files of its own, which say so in their names.
+/// The kind of rows in a journal. Each kind has its own files, with the kind in their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holds {
-    /// Records of the vault, which answers wait for.
+    /// Records of the vault. Answers wait until these are written.
     Records,
-    /// Traces, which nobody waits for.
+    /// Traces. No answer waits for these.
     Traces,
-    /// What this process holds of budgets, and spent of them.
+    /// The slices of budgets that this process holds, and their spent amounts.
     Slices,
 }
 
 struct Inner {
-    /// The file of the store, or the place of its spool.
     store: PathBuf,
-    /// What the names of its files begin with.
+    /// The beginning of its file names.
     base: PathBuf,
     holds: Holds,
     mark: Mark,
     disk: Arc<dyn Disk>,
     state: Mutex<State>,
-    /// So many answers it did not take, which waited for the database.
+    /// Answers that waited for the database, because this journal did not accept them.
     fallbacks: AtomicU64,
 }
 
 #[derive(Default)]
 struct State {
-    /// What is written to; made with the first entry.
+    /// The file for new entries, made with the first one.
     current: Option<Arc<Segment>>,
     buffer: Vec<u8>,
-    /// Nothing is written before.
+    /// No write is tried before this time.
     again: Option<Instant>,
-    /// It could not be written when that was tried last.
+    /// The last write failed.
     is_failing: bool,
-    /// What is to be said about that, a sentence; once, until it works again.
+    /// A message about that failure, as a sentence. It is made once, until a write succeeds again.
     said: Option<String>,
-    /// Whether another process has a journal, as long as the folder was not changed since.
+    /// Whether this process is alone, and the modification time of the folder for which that holds.
     alone: Option<(SystemTime, bool)>,
-    /// Files of this process, and of those that ended, which were looked into.
+    /// Files of this process, and files of ended processes that were examined.
     met: HashSet<PathBuf>,
 }
 
 impl State {
-    /// Nothing more is written to this file, which goes once all of it is taken.
+    /// Stops writing to the current file. The file is deleted once all its entries are committed.
     fn leave(&mut self) {
         let old = self.current.take();
         old.iter().filter(|segment| segment.is_taken()).for_each(|it| it.remove());
     }
 }
 
-/// Where an entry stands.
+/// The location of a written item.
 #[derive(Clone)]
 pub(crate) struct Spot {
     segment: Arc<Segment>,
-    /// The place behind it.
+    /// The offset behind it.
     end: u64,
 }
 
-/// What a process left behind.
+/// The rows of an ended process.
 pub(crate) struct Left<T> {
     /// In the order in which they were written.
     pub(crate) rows: Vec<(T, Spot)>,
-    /// What is to be said about it, a sentence.
+    /// A message about the file, as a sentence.
     pub(crate) said: Option<String>,
 }
 
 impl Journal {
-    /// Of the store in this file. The key names it: a journal beside another store's file is none of its own.
+    /// The journal of the store in this file. Its mark is a digest under the key of the installation, so that a journal
+    /// of another store is not read.
     pub(crate) fn new(store: &Path, install: &Key, holds: Holds) -> Self {
         let name = blake3::keyed_hash(install.bytes(), b"the journal of a store");
         let mark = name.as_bytes().first_chunk().copied().unwrap_or_default();
@@ -139,43 +141,43 @@ impl Journal {
         Journal(Arc::new(Inner { store, base, holds, mark, disk, state, fallbacks }))
     }
 
-    /// What its files are called, for messages.
+    /// The file names as a pattern, for messages.
     pub(crate) fn names(&self) -> String {
         format!("{}-*", self.0.base.display())
     }
 
-    /// An answer waits for the database in its stead.
+    /// Counts an answer that waits for the database instead.
     pub(crate) fn falls_back(&self) {
         self.0.fallbacks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many did since the process began.
+    /// The number of such answers since the process began.
     pub(crate) fn fallbacks(&self) -> u64 {
         self.0.fallbacks.load(Ordering::Relaxed)
     }
 
-    /// What is to be said, once, where it could not be written.
+    /// Takes the message about a failed write. Returns `None` while a write is in progress, too.
     pub(crate) fn said(&self) -> Option<String> {
-        // Nobody waits for whoever writes.
+        // The lock is not awaited: a writer may hold it for as long as its disk takes.
         self.0.state.try_lock().ok()?.said.take()
     }
 
-    /// Writes records down, and hands `queued` over with the place where they stand, in the order of their places; gives
-    /// it back where they could not be written.
+    /// Writes the rows and queues them with their spot, in the order of their spots. Returns them if they could not be
+    /// written, or if they have to be committed at once.
     pub(crate) async fn append<Q: Queued>(&self, queued: Q) -> Result<(), Q> {
         let queued = match self.try_append(queued) {
             Ok(written) => return written,
             Err(queued) => queued,
         };
-        // Another thread writes. Should its disk stand still, this one goes on serving others.
+        // Another thread writes. A slow disk must not block this thread, which serves other requests, too.
         self.append_beside(queued).await
     }
 
-    /// As [`Journal::append`], by a thread that serves nobody: for what is large, and what nobody waits for.
+    /// Like [`Journal::append`], on a blocking thread: for large items, and items that no answer waits for.
     pub(crate) async fn append_beside<Q: Queued>(&self, queued: Q) -> Result<(), Q> {
         let journal = self.clone();
         let written = spawn_blocking(move || journal.0.append(&mut journal.0.hold(), queued));
-        // A runtime that ends lets nothing be acknowledged any more.
+        // The task fails only when the runtime ends. Then no answer is acknowledged any more.
         written.await.unwrap_or(Ok(()))
     }
 
@@ -189,33 +191,32 @@ impl Journal {
         }
     }
 
-    /// The database has these, which stand behind each other.
+    /// Marks items as committed. They are in the order in which they were written.
     pub(crate) async fn taken(&self, spots: Vec<Spot>) {
         let journal = self.clone();
-        // What waits for a disk keeps no thread that serves others.
         drop(spawn_blocking(move || journal.0.taken(&spots)).await);
     }
 
-    /// Others see from now on that somebody is here. Says whether nobody else is.
+    /// Makes this process visible to others on the store. Returns whether it is the only one.
     pub(crate) async fn appear(&self) -> bool {
         let journal = self.clone();
         let appeared = spawn_blocking(move || {
             let mut state = journal.0.hold();
-            // Where no file can be made, others are not seen to be here either.
+            // If no file can be made, other processes cannot make one either.
             let _segment = journal.0.current(&mut state);
             journal.0.is_alone(&mut state)
         });
         appeared.await.unwrap_or(true)
     }
 
-    /// Nothing is written for a while: a file of which all was taken goes.
+    /// Stops writing for a while. A file whose entries are all committed is deleted.
     pub(crate) async fn close(&self) {
         let journal = self.clone();
         drop(spawn_blocking(move || journal.0.hold().leave()).await);
     }
 
-    /// What the oldest journal holds whose process ended, if there is one that takes no more than `room`. Whoever has
-    /// its spots has the file. Blocks.
+    /// Reads the oldest journal of an ended process that is at most `room` bytes long. The returned spots keep its file
+    /// locked. Blocks.
     pub(crate) fn left_behind<T: Journaled>(&self, room: u64) -> Option<Left<T>> {
         let paths = segment::all(&self.0.base).unwrap_or_default();
         paths.into_iter().find_map(|path| self.0.left_in(&path, room))
@@ -223,7 +224,6 @@ impl Journal {
 }
 
 impl Holds {
-    /// What it is called in messages.
     fn as_str(self) -> &'static str {
         match self {
             Holds::Records => "records",
@@ -232,13 +232,12 @@ impl Holds {
         }
     }
 
-    /// Whether what is written outlives a loss of power before it counts as written. An answer would have to wait for
-    /// that.
+    /// Whether a write is synced before it is acknowledged, so that it survives a power cut. Records are not synced,
+    /// because answers would have to wait.
     fn is_synced(self) -> bool {
         self == Holds::Traces
     }
 
-    /// How long a file gets before another one is begun.
     fn long(self) -> u64 {
         match self {
             Holds::Records | Holds::Traces => LONG,
@@ -246,8 +245,8 @@ impl Holds {
         }
     }
 
-    /// How many bytes of what was taken stay in a file before it is cleared. Traces are read without a key, and nobody
-    /// waits for them: nothing of one stays here, where it would outlive its erasure.
+    /// The length up to which a committed file is not cleared. Traces are readable without a key, so that none stays
+    /// here after its commit, where it would outlive its erasure.
     fn kept(self) -> u64 {
         match self {
             Holds::Records | Holds::Slices => KEPT,
@@ -256,17 +255,16 @@ impl Holds {
     }
 }
 
-/// What waits for the database.
 pub(crate) trait Queued: Send + 'static {
     type Row: Journaled;
 
-    /// Another gateway may look for it at once, so that while there are others it is committed instead.
+    /// Whether other gateways may look for the rows at once. While there are others, such rows are committed, not
+    /// written here.
     const IS_LOOKED_UP: bool;
 
-    /// What is to be written down.
     fn rows(&self) -> &[Arc<Self::Row>];
 
-    /// It stands here now, and goes where the database takes it from.
+    /// Queues the item for the database, after it was written at this spot.
     fn queue(self, spot: Spot);
 }
 
@@ -312,7 +310,7 @@ impl Inner {
         }
     }
 
-    /// Where the next entry goes.
+    /// Returns the file for the next entry, and makes a new one if needed.
     fn current(&self, state: &mut State) -> Option<Arc<Segment>> {
         if state.again.is_some_and(|again| Instant::now() < again) {
             return None;
@@ -331,7 +329,7 @@ impl Inner {
         state.current.clone()
     }
 
-    /// It could not be written: that is tried again in a while, and said once.
+    /// Handles a failed write: it is tried again after a pause, and reported once.
     fn fails(&self, state: &mut State, error: &io::Error) {
         state.again = Some(Instant::now() + AGAIN);
         if !std::mem::replace(&mut state.is_failing, true) {
@@ -355,7 +353,7 @@ impl Inner {
     fn is_alone(&self, state: &mut State) -> bool {
         let changed = fs::metadata(segment::folder(&self.base));
         let changed = changed.as_ref().map(fs::Metadata::modified);
-        // Where nobody can look nobody can write.
+        // If the folder cannot be examined, no process can write to it.
         let Ok(Ok(changed)) = changed else { return true };
         if let Some((at, is_alone)) = state.alone
             && at == changed
@@ -389,7 +387,8 @@ impl Inner {
         }
     }
 
-    /// `None`: its process lives, nothing is left in it, or it cannot be read now.
+    /// Reads the journal of an ended process. Returns `None` if its process lives, if it was examined before, or if it
+    /// is too long, gone or empty.
     fn left_in<T: Journaled>(&self, path: &Path, room: u64) -> Option<Left<T>> {
         let is_small = path.metadata().is_ok_and(|file| file.len() <= room);
         if !is_small || self.hold().met.contains(path) {
@@ -455,7 +454,7 @@ impl Inner {
             segment.remove();
             return said.map(|said| Left { rows: Vec::new(), said: Some(said) });
         }
-        // What was not written to its end would stand before the next mark.
+        // Removes an incomplete entry at the end, because a mark is appended there later.
         segment.cut(entries.end);
         segment.add_left(rows.len());
         let segment = Arc::new(segment);
@@ -463,7 +462,7 @@ impl Inner {
         Some(Left { rows: rows.into_iter().map(at).collect(), said })
     }
 
-    /// Nothing of it can be taken; it is kept under another name.
+    /// Keeps a copy of a journal that cannot be read under another name, and deletes the original.
     fn put_aside<T>(&self, segment: &Segment, why: &str) -> Option<Left<T>> {
         match aside::copy(segment.path()) {
             Ok(copy) => {
@@ -478,7 +477,7 @@ impl Inner {
         }
     }
 
-    /// It stays where it is, which is said once.
+    /// Leaves a journal in place, and reports that once.
     fn say<T>(&self, path: &Path, why: &str) -> Left<T> {
         self.hold().met.insert(path.to_owned());
         let said = format!("the journal `{}` was not taken, and stays: {why}", path.display());
@@ -486,7 +485,7 @@ impl Inner {
     }
 }
 
-/// Nobody writes to it any more: what was taken need not be met again.
+/// Deletes the current file if all its entries are committed.
 impl Drop for Inner {
     fn drop(&mut self) {
         self.state.get_mut().unwrap_or_else(PoisonError::into_inner).leave();

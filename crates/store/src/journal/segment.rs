@@ -1,6 +1,7 @@
-//! One file of a journal: made, locked, written to and taken away.
+//! One file of a journal: created, locked, written and deleted.
 //!
-//! A file belongs to whoever holds its lock, which the system takes from a process that ends, however it does.
+//! A file belongs to the process that holds its lock. The system releases the lock when the process ends, even by a
+//! crash.
 
 use super::disk::{Disk, write_all};
 use super::format::{self, HEAD, Kind, Mark};
@@ -14,28 +15,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How often a file is made whose name or lock somebody else has.
+/// How many names are tried if another process has the name or the lock.
 const TRIES: usize = 8;
-/// How many bytes a name has behind the store's: of the time, so that older files are read first, and drawn at random.
+/// Bytes of the time in a file name, so that older files are read first. `RANDOM` random bytes follow.
 const TIME: usize = 6;
 const RANDOM: usize = 4;
 
-/// A file that this process holds. All of it but the count of what is left is for one at a time.
+/// A file that is locked by this process. Callers use it one at a time, except for the count of uncommitted items.
 #[derive(Debug)]
 pub(super) struct Segment {
     path: PathBuf,
     file: File,
     disk: Arc<dyn Disk>,
-    /// A part of an entry may stand at its end, so that nothing is written behind that.
+    /// The file may end with an incomplete entry, so that it takes no further entries.
     is_torn: AtomicBool,
-    /// Where the next entry goes.
+    /// The offset of the next entry.
     len: AtomicU64,
-    /// How many of its entries the database has not taken.
+    /// The number of its items that the database has not committed.
     left: AtomicUsize,
 }
 
 impl Segment {
-    /// A new one, whose path begins with `base`. One that `is_synced` outlives a loss of power from now on.
+    /// Makes a file whose path begins with `base`. If it `is_synced`, its name survives a power cut.
     pub(super) fn make(
         base: &Path,
         mark: Mark,
@@ -60,7 +61,7 @@ impl Segment {
         Err(last)
     }
 
-    /// One that a process left behind, with what stands in it; `None` where that process lives.
+    /// Opens and reads the file of an ended process. Returns `None` if the process lives, or the file is gone.
     pub(super) fn left_behind(
         path: &Path,
         disk: &Arc<dyn Disk>,
@@ -84,29 +85,26 @@ impl Segment {
         &self.path
     }
 
-    /// How long it is.
     pub(super) fn len(&self) -> u64 {
         self.len.load(Ordering::Relaxed)
     }
 
-    /// So many entries more wait for the database.
+    /// Counts further uncommitted items.
     pub(super) fn add_left(&self, entries: usize) {
         self.left.fetch_add(entries, Ordering::Relaxed);
     }
 
-    /// So many were taken; gives how many are left.
+    /// Counts committed items, and returns the number of the uncommitted ones.
     pub(super) fn take_left(&self, entries: usize) -> usize {
         let before = self.left.fetch_sub(entries, Ordering::Relaxed);
         before.saturating_sub(entries)
     }
 
-    /// Whether none is left.
     pub(super) fn is_taken(&self) -> bool {
         self.left.load(Ordering::Relaxed) == 0
     }
 
-    /// Writes entries behind those that are there: all or none. Where it `is_synced`, a loss of power does not take them
-    /// any more when this comes back.
+    /// Appends entries: all or none. If `is_synced`, they survive a power cut once this returns.
     pub(super) fn write(&self, entries: &[u8], is_synced: bool) -> Result<(), Failed> {
         if self.is_torn.load(Ordering::Relaxed) {
             return Err(Failed { is_torn: true, error: io::Error::other("it is torn") });
@@ -120,23 +118,22 @@ impl Segment {
             self.len.fetch_add(entries.len() as u64, Ordering::Relaxed);
             return Ok(());
         };
-        // A part may be there.
+        // A part of the entries may be in the file.
         let is_torn = self.disk.set_len(&self.file, self.len()).is_err();
         self.is_torn.store(is_torn, Ordering::Relaxed);
         Err(Failed { is_torn, error })
     }
 
-    /// Reads the bytes from this place on.
     pub(super) fn read(&self, place: u64, len: usize) -> io::Result<Vec<u8>> {
         let (mut file, mut bytes) = (&self.file, vec![0; len]);
-        // What is written goes to the end, wherever somebody read.
+        // The seek does not move later writes, because the file is in append mode.
         file.seek(SeekFrom::Start(place))?;
         file.read_exact(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// The database has what stands before this place. Where that cannot be written down, the entries are taken once more
-    /// one day, which changes nothing.
+    /// Notes that the database has all entries before this offset. If the note cannot be written, the entries are
+    /// replayed one day, which changes nothing.
     pub(super) fn mark_taken(&self, place: u64) -> Result<(), Failed> {
         let mut entry = Vec::new();
         let put = |out: &mut Vec<u8>| out.extend(place.to_le_bytes());
@@ -144,7 +141,6 @@ impl Segment {
         self.write(&entry, false)
     }
 
-    /// Takes away what stands from this place on.
     pub(super) fn cut(&self, place: usize) {
         let place = place as u64;
         if place < self.len() && self.disk.set_len(&self.file, place).is_ok() {
@@ -152,23 +148,22 @@ impl Segment {
         }
     }
 
-    /// Nothing in it is of use any more. Says whether it worked.
+    /// Deletes all entries. Returns whether that worked.
     pub(super) fn clear(&self) -> bool {
         self.cut(HEAD);
         self.len() == HEAD as u64
     }
 
-    /// Takes the file away, while it is locked.
+    /// Deletes the file while it is locked.
     pub(super) fn remove(&self) {
-        // What stays is read once more, which changes nothing.
+        // A file that stays is read once more, which changes nothing.
         drop(fs::remove_file(&self.path));
     }
 }
 
-/// Why entries are not in a file.
 #[derive(Debug)]
 pub(super) struct Failed {
-    /// A part of them may be.
+    /// A part of the entries may be in the file.
     pub(super) is_torn: bool,
     pub(super) error: io::Error,
 }
@@ -179,7 +174,7 @@ pub(super) fn all(base: &Path) -> io::Result<Vec<PathBuf>> {
     for entry in fs::read_dir(folder(base))? {
         let name = entry?.file_name();
         if is_journal(base, &name) {
-            // Spelled as those that this process makes, so that it knows its own.
+            // Spelled like the paths of this process's own files, so that it recognises these.
             found.push(base.with_file_name(name));
         }
     }
@@ -187,20 +182,19 @@ pub(super) fn all(base: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Where they are.
 pub(super) fn folder(base: &Path) -> &Path {
     let folder = base.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
 }
 
-/// Whether a process has it.
+/// Whether a process holds the lock of this file.
 pub(super) fn is_held(path: &Path) -> bool {
     let file = File::open(path);
     file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 fn begun(path: &Path, file: File, mark: Mark, disk: &dyn Disk) -> io::Result<File> {
-    // Whoever looks for files of dead processes may have taken it for one, before it was locked.
+    // Another process may have locked the new file first, because it looked like one of an ended process.
     file.try_lock().map_err(io::Error::from)?;
     if !path.exists() {
         return Err(io::ErrorKind::NotFound.into());
@@ -212,13 +206,13 @@ fn begun(path: &Path, file: File, mark: Mark, disk: &dyn Disk) -> io::Result<Fil
     Ok(file)
 }
 
-/// The names in a folder outlive a loss of power.
+/// Syncs a folder, so that its names survive a power cut.
 fn synced(folder: &Path, disk: &dyn Disk) -> io::Result<()> {
-    // Elsewhere a folder cannot be opened, and its names are kept by its file system.
+    // Other systems cannot open a folder, and their file systems keep the names.
     if cfg!(unix) { disk.sync(&File::open(folder)?) } else { Ok(()) }
 }
 
-/// Only its owner can read it, and what is written goes to its end.
+/// The owner alone can read the file, and writes append.
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).append(true);
@@ -227,7 +221,6 @@ fn options() -> OpenOptions {
     options
 }
 
-/// The beginning of all names.
 fn prefix(base: &Path) -> OsString {
     let mut name = base.file_name().unwrap_or_default().to_owned();
     name.push("-");
@@ -248,7 +241,7 @@ fn new_name() -> io::Result<String> {
     Ok(hex(&time) + &hex(&random))
 }
 
-/// What was put aside has a longer name.
+/// Whether this is a journal's name. Copies that were put aside have longer names.
 fn is_journal(base: &Path, name: &OsStr) -> bool {
     let (prefix, name) = (prefix(base), name.as_encoded_bytes());
     name.strip_prefix(prefix.as_encoded_bytes()).is_some_and(|own| {

@@ -1,7 +1,7 @@
-//! Files for thoughts of answers that are still coming.
+//! Files for thoughts of answers in progress.
 //!
-//! A file is of use to its answer only, and goes with it. A file whose process ended holds nothing that counts: the next
-//! process that opens the store deletes it unread.
+//! A file is needed only by its answer, and is deleted with it. The files of an ended process are useless: the next
+//! process that opens the store deletes them unread.
 
 use super::disk::Disk;
 use super::format::{self, Kind};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many bytes may stand in all such files of a process.
+/// The most bytes in all such files of a process.
 const LIMIT: u64 = 256 << 20;
 
 /// The files of this process. Clones share one limit.
@@ -26,24 +26,20 @@ struct Shared {
     base: PathBuf,
     mark: Mark,
     disk: Arc<dyn Disk>,
-    /// The bytes of all entries.
     bytes: AtomicU64,
-    /// Sealing takes copies of a thought, so only a few answers write or read at once.
+    /// A few answers write or read at a time, because sealing copies the thought.
     turns: Arc<Semaphore>,
 }
 
-/// How many answers write or read at once.
 const TURNS: usize = 2;
 
-/// The file of one answer.
 pub(crate) struct SpillFile {
     files: SpillFiles,
     segment: Segment,
-    /// The bytes of its entries.
     bytes: u64,
 }
 
-/// Where the payload of an entry stands.
+/// The location of a payload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     at: u64,
@@ -51,7 +47,7 @@ pub(crate) struct Extent {
 }
 
 impl Journal {
-    /// The files beside the same store.
+    /// The spill files beside this journal's store.
     pub(crate) fn spill_files(&self) -> SpillFiles {
         let mut base = self.0.store.as_os_str().to_owned();
         base.push(".spill");
@@ -77,7 +73,7 @@ impl SpillFiles {
     pub(crate) fn sweep(&self) {
         for path in segment::all(&self.0.base).unwrap_or_default() {
             if !segment::is_held(&path) {
-                // What cannot be deleted now is met again.
+                // A file that cannot be deleted is found again by the next process.
                 drop(fs::remove_file(path));
             }
         }
@@ -94,7 +90,6 @@ impl SpillFiles {
 }
 
 impl SpillFile {
-    /// What it is called.
     pub(crate) fn name(&self) -> &OsStr {
         self.segment.path().file_name().unwrap_or_default()
     }

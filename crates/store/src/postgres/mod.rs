@@ -1,7 +1,8 @@
 //! The store on a PostgreSQL server, shared by any number of processes.
 //!
-//! Every call is one statement, and so one round trip and one transaction ([`wall`]). Statements are sent with their types
-//! instead of being prepared, so that a pooler between here and the server may hand each to another session.
+//! Each call is one round trip and one transaction: one statement, or the parts of a transaction sent together
+//! ([`wall`]). Statements are sent with their types instead of being prepared, because a pooler may hand each one to
+//! another session.
 
 mod address;
 mod commits;
@@ -33,7 +34,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, Row};
 use wall::Whose;
 
-/// A server. Clones share its connection; statements of several tasks are on their way at once.
+/// A server. Clones share its connections, and several tasks can have statements in flight.
 #[derive(Clone)]
 pub(crate) struct Postgres {
     inner: Arc<Inner>,
@@ -44,29 +45,27 @@ struct Inner {
     tls: tls::Tls,
     at: String,
     client: Mutex<Option<Arc<Client>>>,
-    /// A connection of its own, because statements of one connection wait for each other's commits.
+    /// A second connection, because statements of one connection wait for each other's commits.
     writing: Mutex<Option<Arc<Client>>>,
     appends: queue::Queue,
-    /// What was committed within the last minute.
+    /// Commits of the last minute.
     lately: lately::Lately,
     notes: Notes,
-    /// The role of this process does not own the tables, so that their policies hold for it.
+    /// The role of this process does not own the tables, so that their policies apply to it.
     has_wall: AtomicBool,
-    /// Whoever sends the parts of a transaction holds it.
+    /// Held while the parts of a transaction are sent.
     sending: std::sync::Mutex<()>,
 }
 
-/// How long one waits for the server.
+/// How long a call waits for the server.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long bringing the tables up to date may take, of which there is little where nothing changed.
+/// How long a migration may take. Without one the check is short.
 const MIGRATION: Duration = Duration::from_secs(60);
 
-/// A value and its type.
 type Value<'a> = (&'a (dyn ToSql + Sync), Type);
 
 impl Postgres {
-    /// Connects, and makes or updates the tables.
     pub(crate) async fn open(url: &str, at: String, notes: Notes) -> Result<Self, StoreError> {
         let (config, tls) = address::read(url, &at)?;
         let inner = Inner {
@@ -83,9 +82,9 @@ impl Postgres {
         };
         let postgres = Postgres { inner: Arc::new(inner) };
         let at = &postgres.inner.at;
-        // A connection of its own: updating takes a lock that belongs to the session.
+        // Not shared yet, because the migration is a transaction of several statements.
         let mut client = postgres.connect().await?;
-        // Another process may be at it, and a server may say nothing more in the middle of it.
+        // Another process may be migrating, or the server may stop responding.
         let migrated = timeout(MIGRATION, schema::migrate(&mut client, at)).await;
         migrated.map_err(|_| StoreError::Silent(at.clone()))??;
         let has_wall = timeout(PATIENCE, Postgres::is_behind_wall(&client)).await;
@@ -99,14 +98,14 @@ impl Postgres {
     async fn connect(&self) -> Result<Client, StoreError> {
         let at = &self.inner.at;
         let connecting = self.inner.config.connect(self.inner.tls.clone());
-        // A server that takes connections and then says nothing is as good as none.
+        // A server may accept the connection and then not respond.
         let connected = timeout(PATIENCE, connecting).await;
         let connected = connected.map_err(|_| StoreError::Silent(at.clone()))?;
         let (client, connection) = connected.map_err(|error| trouble(at, &error))?;
-        // Ends with the client; what went wrong on the way is told to whoever waits for a statement.
+        // The task ends with the client. Its errors reach the callers that wait for a statement.
         tokio::spawn(async move { drop(connection.await) });
-        // Statements that take a millisecond, and which a server that misjudges them compiles for fifty. One that
-        // compiles nothing does not know the setting.
+        // The statements take a millisecond. A server that misjudges their cost would compile them, which takes fifty.
+        // A server without a compiler may not know the setting, so errors are ignored.
         let setting = client.batch_execute("SET jit = off");
         drop(timeout(PATIENCE, setting).await);
         Ok(client)
@@ -119,17 +118,17 @@ impl Postgres {
         }
         let client = Arc::new(self.connect().await?);
         *kept = Some(Arc::clone(&client));
-        // It may lead to another server than the one before.
+        // The new connection may lead to another server.
         self.doubt();
         Ok(client)
     }
 
-    /// Asks about all tenants' rows.
+    /// Runs a statement about the rows of all tenants.
     async fn query(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, StoreError> {
         self.query_of(Whose::All, &self.inner.client, sql, values).await
     }
 
-    /// As [`Postgres::query`], by this connection.
+    /// Like [`Postgres::query`], on this connection.
     async fn query_on(
         &self,
         kept: &Mutex<Option<Arc<Client>>>,
@@ -139,7 +138,7 @@ impl Postgres {
         self.query_of(Whose::All, kept, sql, values).await
     }
 
-    /// Asks about one tenant's rows.
+    /// Runs a statement about the rows of one tenant.
     async fn query_for(
         &self,
         whose: Whose<'_>,
@@ -158,7 +157,7 @@ impl Postgres {
     ) -> Result<Vec<Row>, StoreError> {
         let client = self.client(kept).await?;
         let Ok(rows) = timeout(PATIENCE, self.ask(&client, whose, sql, values)).await else {
-            // What else waits behind this statement would wait as long.
+            // Other statements on this connection would wait just as long.
             self.forget(kept, &client).await;
             self.cancel(&client);
             return Err(StoreError::Silent(self.inner.at.clone()));
@@ -169,7 +168,8 @@ impl Postgres {
         rows.map_err(|error| trouble(&self.inner.at, &error))
     }
 
-    /// Asks the server to give up what this connection waits for. Whether it hears that does not matter to anybody.
+    /// Asks the server to cancel the current statement of this connection, in the background. A failure does not
+    /// matter.
     fn cancel(&self, client: &Client) {
         let (token, tls) = (client.cancel_token(), self.inner.tls.clone());
         tokio::spawn(async move {
@@ -191,7 +191,6 @@ impl Postgres {
     }
 }
 
-/// A column, whose type the statement decides.
 fn get<'r, T: tokio_postgres::types::FromSql<'r>>(
     row: &'r Row,
     column: usize,
@@ -200,18 +199,17 @@ fn get<'r, T: tokio_postgres::types::FromSql<'r>>(
     row.try_get(column).map_err(|error| trouble(at, &error))
 }
 
-/// A number that is never negative and fits.
+/// Reads a number that is never negative. Larger numbers than fit become the largest one.
 fn number(row: &Row, column: usize, at: &str) -> Result<u32, StoreError> {
     Ok(u32::try_from(get::<i64>(row, column, at)?).unwrap_or(u32::MAX))
 }
 
-/// Whether the connection will not answer again; it may not know that itself yet.
+/// Whether the connection is lost, even if the client has not noticed it yet.
 fn is_lost(error: &tokio_postgres::Error) -> bool {
     // Class 57P: the server ended the session.
     error.as_db_error().is_none_or(|told| told.code().code().starts_with("57P"))
 }
 
-/// What an error of the server means to whoever asked.
 fn trouble(at: &str, error: &tokio_postgres::Error) -> StoreError {
     use tokio_postgres::error::SqlState;
     let at = at.to_owned();

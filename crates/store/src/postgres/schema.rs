@@ -1,30 +1,29 @@
-//! Bringing the tables of a database up to date.
+//! Migrations of the tables on a server.
 
 use super::trouble;
 use crate::error::StoreError;
 use tokio_postgres::{Client, GenericClient};
 
-/// Each brings the tables from the version before to its own, counted from 1. They never change once shipped.
+/// Each migrates from the previous version to its own, counted from 1. A released migration never changes.
 const MIGRATIONS: [&str; 1] = [include_str!("001.sql")];
 
-/// The oldest version whose program works on these tables as they are, so that one may go back to it. A migration that
-/// changes or takes away what such a program reads or writes raises it to its own.
+/// The oldest version of the program that works on these tables unchanged, so that users can go back to it. A migration
+/// that changes or removes data which such a program needs raises this to its own number.
 const WORKS_FROM: u32 = 1;
 
-/// Processes that start at once wait for each other here. The number is nobody else's: "think".
+/// The advisory lock that serialises migrations of several processes: the letters "think".
 const LOCK: i64 = 0x74_6869_6E6B;
 
-/// What the tables are brought up to.
 const VERSION: &str = "SELECT coalesce(max(version), 0) FROM thinkthrough_schema";
 
-/// The version that a program must know to work on the newest tables. Without a value it is their own.
+/// The version that a program needs for the newest tables; by default it equals theirs.
 const FROM: &str = "SELECT coalesce(works_from, version) FROM thinkthrough_schema \
                     ORDER BY version DESC LIMIT 1";
 
 pub(super) async fn migrate(client: &mut Client, at: &str) -> Result<(), StoreError> {
     let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
     let failed = |error: tokio_postgres::Error| trouble(at, &error);
-    // Whoever only uses the tables may not make any.
+    // A role that may only use the tables cannot create any.
     let sql = "SELECT to_regclass('thinkthrough_schema') IS NOT NULL";
     let row = client.query_typed(sql, &[]).await.map_err(failed)?;
     let is_there = match row.first() {
@@ -72,7 +71,7 @@ pub(super) async fn migrate(client: &mut Client, at: &str) -> Result<(), StoreEr
     transaction.commit().await.map_err(failed)
 }
 
-/// The number that a statement gives; 0 where there is no row.
+/// Runs a statement that returns a number. Without a row the number is 0.
 async fn said(client: &impl GenericClient, sql: &str, at: &str) -> Result<u32, StoreError> {
     let rows = client.query_typed(sql, &[]).await.map_err(|error| trouble(at, &error))?;
     rows.first().map_or(Ok(0), |row| super::number(row, 0, at))

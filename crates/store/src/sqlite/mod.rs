@@ -1,7 +1,7 @@
-//! The store in a file.
+//! The store in a SQLite file.
 //!
-//! A write-ahead log, so that readers and the writer do not wait for each other, and so that what was committed is
-//! there after any end of the process.
+//! The file has a write-ahead log, so that readers and the writer do not wait for each other, and so that commits
+//! survive any end of the process.
 
 mod aside;
 mod conversations;
@@ -30,16 +30,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use writer::{Safety, Writer, is_damage, trouble};
 
-/// A file. Clones share its writer and its readers.
+/// A store file. Clones share its writer and its readers.
 #[derive(Clone)]
 pub(crate) struct Sqlite {
     writer: Writer,
-    /// The writer's connection, which it holds while it writes.
+    /// The writer's connection, locked during a write.
     writing: Arc<Mutex<Connection>>,
     readers: Arc<Readers>,
 }
 
-/// A file of this machine, whatever it is called: its device and its number there.
+/// The identity of a file, independent of its name: device and inode number.
 type FileId = (u64, u64);
 
 #[cfg(unix)]
@@ -48,33 +48,33 @@ fn file_id(path: &Path) -> io::Result<FileId> {
     std::fs::metadata(path).map(|file| (file.dev(), file.ino()))
 }
 
-/// Here a file that is open stays at its path.
+/// On these systems an open file stays at its path.
 #[cfg(not(unix))]
 fn file_id(path: &Path) -> io::Result<FileId> {
     std::fs::metadata(path).map(|_| (0, 0))
 }
 
-/// How long a read may take. What takes longer is a disk that does not answer.
+/// How long a read may take. After that, the disk counts as not responding.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How many connections are kept for the next reads. A burst may open more, which end with it.
+/// How many idle connections are kept for later reads. More connections of a burst are closed after use.
 const IDLE: usize = 8;
 
 struct Readers {
     path: PathBuf,
-    /// The file that was opened.
+    /// The identity of the file when it was opened. `None` if it is not known.
     file: Option<FileId>,
     at: String,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Sqlite {
-    /// Opens a file, and makes it where there is none; gives what is to be said about it, a sentence each. Blocks.
+    /// Opens or creates a file, and returns messages about it, one sentence each. Blocks.
     pub(crate) fn open(path: &Path) -> Result<(Self, Vec<String>), StoreError> {
         Self::open_with(path, rusqlite::version_number())
     }
 
-    /// As [`Sqlite::open`] with this release of SQLite.
+    /// Like [`Sqlite::open`], with this release number of SQLite.
     fn open_with(path: &Path, release: i32) -> Result<(Self, Vec<String>), StoreError> {
         version::check(release)?;
         let at = path.display().to_string();
@@ -92,7 +92,6 @@ impl Sqlite {
         Ok((Sqlite { writer, writing, readers: Arc::new(readers) }, said.collect()))
     }
 
-    /// Reads, off the threads that serve everybody else.
     async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -102,8 +101,8 @@ impl Sqlite {
         self.wait_for(move || readers.read(work)).await
     }
 
-    /// Reads with the writer's connection while nothing is written: the pages it used last are at hand, while any other
-    /// connection reads all of them anew whenever something was written. Else it is a read like others.
+    /// Reads on the writer's connection while no write is in progress, because its page cache stays valid. Other
+    /// connections have to read all pages again after each write. During a write, this is like [`Sqlite::read`].
     async fn read_at_hand<T, F>(&self, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -117,7 +116,8 @@ impl Sqlite {
         .await
     }
 
-    /// Reads first as [`Sqlite::read_at_hand`], then, with what that gave, what is too much to be kept at hand.
+    /// Runs `first` like [`Sqlite::read_at_hand`], and `second` with its result on a reader, because `second` reads too
+    /// much for the page cache.
     async fn read_in_two<A, T, F, G>(&self, first: F, second: G) -> Result<T, StoreError>
     where
         A: Send + 'static,
@@ -150,7 +150,6 @@ impl Sqlite {
         }
     }
 
-    /// Whether the file that was opened is still at its path.
     pub(crate) async fn is_in_place(&self) -> Result<bool, StoreError> {
         let readers = Arc::clone(&self.readers);
         self.wait_for(move || {

@@ -1,4 +1,4 @@
-//! Opening a file: its settings, and bringing its tables up to date.
+//! Opens a store file: settings, checks and migrations.
 
 use super::log;
 use super::writer::{only_read, trouble};
@@ -12,35 +12,35 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Each brings the tables from the version before to its own, counted from 1. They never change once shipped.
+/// Each migrates from the previous version to its own, counted from 1. A released migration never changes.
 const MIGRATIONS: [&str; 1] = [include_str!("001.sql")];
 
-/// The oldest version whose program works on these tables as they are, so that one may go back to it. A migration that
-/// changes or takes away what such a program reads or writes raises it to its own.
+/// The oldest version of the program that works on these tables unchanged, so that users can go back to it. A migration
+/// that changes or removes data which such a program needs raises this to its own number.
 const WORKS_FROM: u32 = 1;
 
-/// "think" in a way that SQLite's header has room for; `file` and we know our files by it.
+/// The application id in SQLite's header: "think" in four bytes. The command `file` and this program recognise a store
+/// by it.
 const APPLICATION: i32 = 0x7468_6E6B;
 
-/// How many compiled statements a connection keeps: all that there are.
+/// How many compiled statements a connection caches: enough for all.
 const STATEMENTS: usize = 64;
-/// How many KiB of pages the connection that writes has at hand: the inner pages of all trees, and what was used last.
-/// More of them would make look-ups among a million records quicker, but the process would not give their memory back
-/// after a load: the allocator has other things between them.
+/// The page cache of the writer's connection in KiB, for the inner pages of all trees and the recent pages. A larger
+/// cache would speed up look-ups among a million records. But the process would keep its memory after a load, because
+/// the allocator places other data between the pages.
 pub(super) const AT_HAND: i64 = 24 << 10;
 
-/// How long one waits for another process.
+/// How long a connection waits for another process.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The pause before the next try where SQLite does not wait by itself.
+/// The pause before another try in cases in which SQLite does not wait.
 const AGAIN: Duration = Duration::from_millis(5);
 
-/// Opens the file, and makes it where there is none.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     let at = path.display().to_string();
     if let Some(folder) = path.parent() {
         master::private_folder(folder)?;
     }
-    // SQLite would make the file for everybody; its companions get the mode that the file has.
+    // SQLite would create the file readable for all users. Its log and index files get the mode of the file.
     match master::private_file(path) {
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -48,8 +48,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
             return Err(StoreError::File { path: path.to_owned(), message: error.to_string() });
         }
     }
-    // Of several that turn a new file into a log at once, SQLite sends all but one away without waiting, whatever the
-    // connection's patience.
+    // If several processes switch a new file to a log at once, SQLite refuses all but one immediately, despite the busy
+    // timeout.
     let deadline = Instant::now() + PATIENCE;
     loop {
         match set_up(path, &at) {
@@ -68,14 +68,14 @@ fn set_up(path: &Path, at: &str) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Refuses a file that can only be read. SQLite opens it all the same, and would not notice that its disk is well again:
-/// whoever comes back later opens it anew.
+/// Refuses a read-only file. SQLite would open it, and would not notice that its disk becomes writable again. So a
+/// caller has to open it anew later.
 fn may_write(connection: &Connection, at: &str) -> Result<(), StoreError> {
     let failed = |error: rusqlite::Error| trouble(at, &error);
     if connection.is_readonly(MAIN_DB).map_err(failed)? {
         return Err(only_read(at));
     }
-    // The log, or its index, may be what cannot be written. Another process that writes proves nothing of the kind.
+    // The log or its index may be read-only, too. A store that another process writes passes the test.
     connection.busy_timeout(Duration::ZERO).map_err(failed)?;
     let written = connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK");
     connection.busy_timeout(PATIENCE).map_err(failed)?;
@@ -85,7 +85,7 @@ fn may_write(connection: &Connection, at: &str) -> Result<(), StoreError> {
     }
 }
 
-/// A connection to a file that is a store already.
+/// Connects to a file that is already a store.
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -96,16 +96,16 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "temp_store", "memory")?;
-    // What is deleted is overwritten: a key that was erased is not in the file any more.
+    // Deleted data is overwritten, so that an erased key does not remain in the file.
     connection.pragma_update(None, "secure_delete", true)?;
     Ok(connection)
 }
 
-/// Moves what is whole of a log that was broken into the file, so that the rest is not met again; adds to what is said
-/// about it whether the file itself bears that.
+/// Moves the intact part of a broken log into the file and empties the log, so that the broken part is not met again.
+/// Adds the result of a check of the file to the message `said`.
 pub(super) fn begin_log_anew(connection: &Connection, said: String) -> String {
     let ask = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, String>(0));
-    // Where another process has the file open, the log is its business.
+    // The checkpoint fails if another process uses the file. Then that process owns the log.
     drop(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
     match ask("PRAGMA quick_check(1)") {
         Ok(whole) if whole == "ok" => said,
@@ -114,10 +114,11 @@ pub(super) fn begin_log_anew(connection: &Connection, said: String) -> String {
     }
 }
 
-/// Refuses what is no store of ours before anything is written to it.
+/// Refuses a file of another program before any write.
 fn check(connection: &Connection, at: &str) -> Result<(), StoreError> {
     let failed = |error: rusqlite::Error| trouble(at, &error);
-    // The tables first: another process that makes them says in the same transaction whose they are, and may do so now.
+    // Reads the tables first, because a process that creates them sets the application id in the same transaction,
+    // perhaps right now.
     let tables = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0));
     let tables: i64 = tables.map_err(failed)?;
     let application = application(connection).map_err(failed)?;
@@ -135,20 +136,19 @@ fn check(connection: &Connection, at: &str) -> Result<(), StoreError> {
     Err(StoreError::Database { at: at.to_owned(), message })
 }
 
-/// Whose the file is.
 fn application(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "application_id", |row| row.get(0))
 }
 
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
-    // Takes effect in a new file only. A write touches many pages, and each is written to the log as a whole.
+    // Takes effect only in a new file. A write touches many pages, and the log stores each as a whole.
     connection.pragma_update(None, "page_size", 4096)?;
     connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
     connection.pragma_update(None, "cache_size", -AT_HAND)?;
     let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
     let longest = log::LONGEST / page.max(1);
     connection.pragma_update_and_check(None, "wal_autocheckpoint", longest, |_| Ok(()))?;
-    // The log shrinks again after a burst; what it has anyway is written over, which is quicker than making it grow.
+    // The log shrinks after a burst. Up to this size it is overwritten, which is faster than growing it again.
     connection.pragma_update_and_check(None, "journal_size_limit", log::LENGTH, |_| Ok(()))
 }
 
@@ -159,8 +159,8 @@ fn migrate(connection: &mut Connection, at: &str) -> Result<(), StoreError> {
     if found == known || works_with(connection, found, known).map_err(failed)? {
         return Ok(());
     }
-    // Tables that others refer to are made anew, which says nothing about their rows. Inside a transaction it would have
-    // no effect.
+    // A migration may recreate tables that others refer to, which is no change of their rows. The pragma has no effect
+    // inside a transaction.
     connection.pragma_update(None, "foreign_keys", false).map_err(failed)?;
     let migrated = migrate_from(connection, at, known);
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
@@ -172,7 +172,7 @@ fn migrate_from(connection: &mut Connection, at: &str, known: u32) -> Result<(),
     let transaction = connection
         .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
         .map_err(failed)?;
-    // Another process may have been first while this one waited.
+    // Another process may have migrated while this one waited.
     let found = version(&transaction).map_err(failed)?;
     if works_with(&transaction, found, known).map_err(failed)? {
         return Ok(());
@@ -191,7 +191,7 @@ fn migrate_from(connection: &mut Connection, at: &str, known: u32) -> Result<(),
     transaction.commit().map_err(failed)
 }
 
-/// How far the tables are. The number that another program gave its file says nothing.
+/// The version of the tables. The version number in a file of another program does not count.
 fn version(connection: &Connection) -> rusqlite::Result<u32> {
     if application(connection)? != i64::from(APPLICATION) {
         return Ok(0);
@@ -199,7 +199,7 @@ fn version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// The tables are newer than what this program knows, and say that it works on them all the same.
+/// Whether the tables are newer than this program, but declare that it works on them.
 fn works_with(connection: &Connection, found: u32, known: u32) -> rusqlite::Result<bool> {
     if found <= known {
         return Ok(false);

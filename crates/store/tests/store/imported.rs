@@ -1,4 +1,4 @@
-//! Traces of another program: opening its table changes nothing, and reading it in loses no row.
+//! Import of traces of another program: opening its file changes no byte, and the import loses no row.
 
 use super::trace_sessions::execute;
 use super::traces::ids;
@@ -20,7 +20,7 @@ const TABLE: &str = "CREATE TABLE reasoning_traces (id INTEGER PRIMARY KEY, sess
     reasoning_text TEXT NOT NULL DEFAULT '', reasoning_tokens INTEGER DEFAULT 0, \
     total_tokens INTEGER DEFAULT 0, duration_ms INTEGER DEFAULT 0, metadata TEXT DEFAULT '{}', \
     created_at BIGINT NOT NULL)";
-/// In two parts, because it is nobody's.
+/// A made-up token, split in two so that secret scanners ignore it.
 const TOKEN: [&str; 2] = ["ghp_", "Zk3vRt8mQw1xYb6nLd4sHc9fJg2pTe7uAa5K"];
 
 fn row(id: u32) -> String {
@@ -79,7 +79,7 @@ async fn rows_are_masked_and_added_once(folder: Folder) {
     assert!(!holds(&folder.bytes(), TOKEN[1].as_bytes()), "it stands there in the clear");
 }
 
-/// Rows of no type, without ids, with one id for two, with texts that are none, and with times of all kinds.
+/// Untyped rows, missing and duplicate ids, texts that are not UTF-8 or null, and times of all kinds.
 async fn whatever_stands_in_such_a_table_is_read(folder: Folder) {
     let table = "CREATE TABLE reasoning_traces (id TEXT, session_key TEXT, run_id TEXT, model TEXT, \
          provider TEXT, reasoning_text TEXT, reasoning_tokens REAL, total_tokens TEXT, \

@@ -1,4 +1,4 @@
-//! The store from outside.
+//! Tests of the store through its public interface.
 
 #![expect(
     clippy::unwrap_used,
@@ -66,11 +66,11 @@ use thinkthrough_core::content::{Block, Content, Speaker, Text, Thinking};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_store::{Conversations, KeySource, Location, Meta, Store, StoreError};
 
-/// A place of a test's own for a store, which goes with it: a folder, and a database on a server if it is for one.
+/// A place for the store of one test, deleted with it: a folder, and a database on a server if the test needs one.
 struct Folder {
     path: PathBuf,
     server: Option<server::Database>,
-    /// What the store's file is called.
+    /// The name of the store's file.
     name: String,
     is_own: bool,
 }
@@ -80,12 +80,12 @@ impl Folder {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let mark = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("think-store-{}-{mark}", std::process::id()));
-        // Of a process with the same number, which was killed.
+        // A killed process with the same number may have left it.
         drop(std::fs::remove_dir_all(&path));
         Folder { path, server: None, name: "thinkthrough.db".to_owned(), is_own: true }
     }
 
-    /// A folder that another process made, and takes away.
+    /// A folder that another process made and deletes.
     fn at(path: PathBuf) -> Self {
         Folder { path, server: None, name: "thinkthrough.db".to_owned(), is_own: false }
     }
@@ -120,18 +120,18 @@ impl Folder {
         Store::open(&self.location(), &KeySource::File(self.key())).await
     }
 
-    /// The store, whose spool is in the folder, too.
+    /// The store with a spool in the same folder.
     async fn open_with_spool(&self) -> Store {
         let store = self.open().await.unwrap();
         store.spool_in(&self.path).await;
         store
     }
 
-    /// Everything that stands in any file of the folder but the key.
+    /// The bytes of all files in the folder except the key.
     fn bytes(&self) -> Vec<u8> {
         let files = std::fs::read_dir(&self.path).unwrap().map(|entry| entry.unwrap().path());
         let files = files.filter(|path| *path != self.key());
-        // A store that is closing takes its journal away while we look.
+        // A store that closes may delete its journal at this moment.
         let read = |path: PathBuf| match std::fs::read(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             read => read.unwrap(),

@@ -1,4 +1,4 @@
-//! Thoughts of an answer that is still coming, in a file beside the store.
+//! Thoughts of an answer in progress, in a file beside the store.
 
 use super::{Folder, holds, mode};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::Kept;
 use thinkthrough_store::{Spill, Store};
 
-/// A thought in which every member says something.
+/// A thought with a value in nearly every field.
 fn thought(text: &str) -> Kept {
     let mut extra = Extra::default();
     extra.insert("messages", "more", Raw::string("what has no name"));
@@ -92,11 +92,11 @@ async fn t_13_a_thought_of_another_place_stays_shut() {
     let [one, two] = files(&folder).try_into().unwrap();
     let (first, second) = (std::fs::read(&one).unwrap(), std::fs::read(&two).unwrap());
     let (long, short) = if first.len() > second.len() { (one, two) } else { (two, one) };
-    // One tenant's bytes at another tenant's place.
+    // Bytes of one tenant at the place of another tenant.
     let of_ana = std::fs::read(&long).unwrap();
     std::fs::write(&short, &of_ana[..of_ana.len() / 2]).unwrap();
     assert_eq!(ben.read(vec![at_ben]).await, None);
-    // One thought in the place of another one of the same file.
+    // Two thoughts of the same file change places.
     let half = (of_ana.len() - 32) / 2;
     let swapped = [&of_ana[..32], &of_ana[32 + half..], &of_ana[32..32 + half]].concat();
     std::fs::write(&long, swapped).unwrap();
@@ -119,7 +119,7 @@ async fn a_file_of_a_process_that_ended_is_deleted_and_one_in_use_stays() {
 
 #[tokio::test]
 async fn a_thought_that_cannot_be_written_is_given_back() {
-    // No system takes names of more than 255 bytes.
+    // File systems accept names of at most 255 bytes.
     let mut folder = Folder::new();
     folder.name = format!("{}.db", "s".repeat(226));
     let store = store(&folder).await;
