@@ -49,15 +49,15 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-/// The command line with a command in it. Words without one are a prompt: for `think chat` on a terminal, else for `think
-/// ask`.
+/// Adds the command to a command line without one. Its words are a prompt: for `think chat` on a terminal, else for
+/// `think ask`.
 ///
 /// # Errors
-/// One or two words look like a command that is written wrong.
+/// One or two words look like a misspelt command.
 pub(crate) fn with_command(mut words: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let Some(first) = words.get(1).map(|it| it.to_string_lossy().into_owned()) else {
-        // Alone and with nothing to read, it shows its help.
+        // `think` alone without a terminal or a pipe shows its help.
         let command = if is_terminal { Some("chat") } else { is_piped().then_some("ask") };
         words.extend(command.map(OsString::from));
         return Ok(words);
@@ -80,13 +80,13 @@ pub(crate) fn with_command(mut words: Vec<OsString>) -> Result<Vec<OsString>, Fa
         let (program, rest) = words.split_at(1);
         [program, &[OsString::from(command)], rest].concat()
     };
-    // Options that only `ask` has mean `ask`.
+    // Options that only `ask` has select `ask`.
     let chat = with("chat");
     let is_chat = is_terminal && Args::try_parse_from(&chat).is_ok();
     Ok(if is_chat { chat } else { with("ask") })
 }
 
-/// A shorter word is near to many that begin a question.
+/// The shortest command that is suggested. A shorter one resembles many words that begin a question.
 const LONG: usize = 5;
 
 /// One variant for each command; each stands in a file of its own.

@@ -1,4 +1,4 @@
-//! The traces of what models thought, as the configuration wants them.
+//! Masked traces of requests, as configured under `[traces]`.
 
 use crate::config::Config;
 use crate::failure::say;
@@ -10,12 +10,12 @@ use thinkthrough_core::mask::Masker;
 use thinkthrough_gateway::{Audit, FindMasker, TracesTo};
 use thinkthrough_store::Store;
 
-/// Where the questions of a command leave traces; nowhere, where the configuration wants none.
+/// Creates the tracer of a command. Returns `None` if the configuration disables traces.
 pub(crate) fn tracer(config: &Config, store: &Store, front: &'static str) -> Option<Tracer> {
     config.traces.on.then(|| Tracer::new(store.traces(), masker(config, store), front))
 }
 
-/// Waits until all traces are written, and says what was lost.
+/// Waits until all traces are written. Reports the number of lost ones.
 pub(crate) async fn say_lost(tracer: Option<&Tracer>) {
     let Some(tracer) = tracer else { return };
     let lost = tracer.end().await;
@@ -24,15 +24,15 @@ pub(crate) async fn say_lost(tracer: Option<&Tracer>) {
     }
 }
 
-/// The pause between two looks whether traces were dropped.
+/// The pause between two checks for dropped traces.
 const WATCH: Duration = Duration::from_secs(10);
 
-/// What covers the secrets in the traces of this store.
+/// The masker for the traces of this store.
 pub(crate) fn masker(config: &Config, store: &Store) -> Masker {
     with(tiers(config), &store.mask_key(), &secrets(config))
 }
 
-/// Begins to keep traces, covered by this masker, where the configuration wants any and there is a place for them.
+/// Starts to store traces of a gateway. Returns `None` if traces are disabled or have no place.
 pub(crate) fn start(config: &Config, keeper: &Keeper, masker: FindMasker) -> Option<Audit> {
     if !config.traces.on || !keeper.has_place {
         return None;
@@ -47,7 +47,7 @@ pub(crate) fn start(config: &Config, keeper: &Keeper, masker: FindMasker) -> Opt
     })))
 }
 
-/// Says how many traces a gateway drops, now and then while it drops any.
+/// Reports the number of dropped traces from time to time, while it grows.
 pub(crate) fn watch(audit: &Audit) {
     let audit = audit.clone();
     tokio::spawn(async move {
@@ -67,7 +67,7 @@ pub(crate) fn watch(audit: &Audit) {
     });
 }
 
-/// Says how many traces end with a gateway, because neither the store nor a journal took them.
+/// Reports the number of traces that end with a gateway, because neither the store nor a journal accepted them.
 pub(crate) fn say_left(audit: &Audit, store: Option<&Store>) {
     let left = audit.left() + store.map_or(0, Store::traces_in_memory) as u64;
     audit.lose(left);

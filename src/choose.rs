@@ -1,4 +1,4 @@
-//! Which model answers: from its name, or from what is there.
+//! Chooses the model: by its name, or a default from the configuration and the environment.
 
 use crate::account::auth;
 use crate::address::{self, Given};
@@ -18,32 +18,31 @@ use thinkthrough_core::provider::{self, Auth as AuthForm, Endpoint, Provider, Ta
 use thinkthrough_core::settings::Partial;
 use thinkthrough_core::wire::{Dialect, WireId};
 
-/// A model, ready to be asked.
+/// A model with its address, credential and settings.
 pub(crate) struct Chosen {
-    /// The name that it was found by, which finds it again.
+    /// The name that was looked up. A further look-up of it finds the same model.
     pub(crate) name: String,
-    /// The entry of `[models]` that it was found in, if it was.
+    /// The entry of `[models]` that names it, if any.
     pub(crate) entry: Option<String>,
     pub(crate) target: Target,
     pub(crate) transport: Transport,
     pub(crate) auth: Auth,
-    /// What the configuration says under the model.
+    /// The reasoning settings of the model's entry.
     pub(crate) reasoning: Partial,
-    /// How a gateway treats requests to it.
+    /// How a gateway treats requests to the model.
     pub(crate) handling: Handling,
-    /// How it came to be chosen, for people.
+    /// The reason of the choice, for people.
     pub(crate) why: String,
-    /// What may be asked of its provider within a minute.
+    /// The limits per minute of the provider.
     pub(crate) limits: RateLimits,
-    /// Why it cannot be asked: the key that it needs is nowhere.
+    /// A sentence about a required key that is not set.
     pub(crate) missing_key: Option<String>,
-    /// Where its key comes from, as part of a sentence.
+    /// The source of the key, as part of a sentence.
     pub(crate) key_from: Option<String>,
-    /// Its provider wants a key.
     pub(crate) needs_key: bool,
-    /// The address that the environment gives to its provider.
+    /// The address that the environment gives the provider.
     pub(crate) given: Option<Given>,
-    /// The default model stands in for the name.
+    /// The name is unknown, so the default model replaces it.
     pub(crate) is_default: bool,
 }
 
@@ -67,13 +66,13 @@ impl Chosen {
         }
     }
 
-    /// It runs inside the program and only plays a model.
+    /// The model is a simulator inside this process.
     pub(crate) fn is_simulated(&self) -> bool {
         matches!(self.transport, Transport::InProcess { .. })
     }
 }
 
-/// The model of this name, or the one that is used where none is named.
+/// Finds the model of this name, or the default model.
 pub(crate) async fn choose(
     config: &Config,
     name: Option<&str>,
@@ -85,14 +84,14 @@ pub(crate) async fn choose(
 }
 
 impl Chosen {
-    /// Says which model answers, and why.
+    /// Prints the model and the reason of the choice.
     pub(crate) fn announce(&self) {
         let Chosen { target, why, .. } = self;
         say(format_args!("model: {}/{} ({why})", target.provider, target.model));
     }
 }
 
-/// The model of this name; local servers are not asked for theirs.
+/// Finds the model of this name, without asking local servers for their models.
 pub(crate) fn choose_named(
     config: &Config,
     name: &str,
@@ -101,7 +100,7 @@ pub(crate) fn choose_named(
     named(config, name, client(env, &[]), format!("asked for as `{name}`"))
 }
 
-/// The surroundings of a client: it sends nothing for which it has no key.
+/// The environment of a client. A client sends only requests for which it has the key.
 fn client<'a>(variables: Lookup<'a>, served: &'a [Served]) -> Environment<'a> {
     Environment { variables, served, brings_key: true }
 }
@@ -134,7 +133,7 @@ async fn unnamed(config: &Config, env: Lookup<'_>) -> Result<Chosen, Failure> {
     at("sim/default", why.to_owned())
 }
 
-/// The default model of the only provider, else the first one that its server lists.
+/// The default model of the only provider, or else the first model in the list of its server.
 async fn of_only(config: &Config, only: Named<'_>, env: Lookup<'_>) -> Result<Chosen, Failure> {
     let provider = only.name;
     let at = |model: &str, why: &str| {
@@ -143,7 +142,7 @@ async fn of_only(config: &Config, only: Named<'_>, env: Lookup<'_>) -> Result<Ch
     if let Some(model) = only.built_in.and_then(|it| it.default_model) {
         return at(model, "the default of the configuration's only provider");
     }
-    // Any model's name leads to its server.
+    // A provider's models share one address, so any name finds it.
     let server = at("any", "")?;
     if let Some(missing) = server.missing_key {
         return Err(Failure::Failed(missing));
@@ -157,7 +156,7 @@ async fn of_only(config: &Config, only: Named<'_>, env: Lookup<'_>) -> Result<Ch
     }
 }
 
-/// The default model of the first provider that has one and whose key is set, and where the key stands.
+/// The default model of the first provider that has one and whose key is set, with the source of the key.
 fn first_with_key(config: &Config, reach: &Reach<'_>, env: Lookup<'_>) -> Option<(String, String)> {
     let with_key = |named: &Named<'_>| {
         let entry = config.providers.iter().find(|entry| entry.name == named.name);
@@ -212,7 +211,7 @@ fn look_up(
     }
 }
 
-/// A provider itself, whatever its models are called.
+/// Finds a provider, without a model.
 pub(crate) fn provider_named(
     config: &Config,
     name: &str,
@@ -272,8 +271,8 @@ fn at(
     let spoken = built_in.and_then(|it| Some((it, it.endpoint(wire)?)));
     let mut target = match (spoken, wire.and_then(any_endpoint)) {
         (Some((provider, endpoint)), _) => Target::of(provider, endpoint, model),
-        // A wire that the provider does not speak at its own address: nothing else of it is known, and another
-        // provider's address is none of its.
+        // The provider does not speak this wire at its own address. Its dialect for the wire is unknown, and another
+        // provider's address must not receive its key.
         (None, Some(endpoint)) => own(endpoint, Dialect::UNKNOWN, model),
         (None, None) => {
             let name = short(name);
@@ -308,7 +307,7 @@ fn at(
     let auth = auth(target.auth, key.secret)?;
     let missing_key = key.missing.map(|keys| format!("`{name}` needs a key; set `{keys}`"));
     let missing_key = missing_key.or_else(|| no_header(name, &entry?.headers));
-    // A server of one's own may need none.
+    // A user's own server may need no key.
     let is_keyless = matches!(auth, Auth::None) && target.auth != AuthForm::None;
     let needs_key = missing_key.is_some() || (is_keyless && base_url.is_none());
     let client = config.connections.client(&config.client);
@@ -324,28 +323,28 @@ fn at(
     })
 }
 
-/// What the model costs: what the configuration says, else what is built in. A server of one's own on this machine is paid
-/// for by nobody, whatever it counts.
+/// The price of the model: the configured one, or else the built-in one. A local server of the user is free, even if it
+/// reports usage.
 fn price(config: &Config, target: &Target, built_in: Option<&Provider>) -> Option<Price> {
     let said = config.price_for(&target.provider, built_in.map(|it| it.id), &target.model);
     let is_own = built_in.is_some_and(|it| it.local_port.is_some()) && local::is_here(target);
     said.or(target.price).or(is_own.then_some(Price::FREE))
 }
 
-/// A header whose value is nowhere.
+/// A sentence about a configured header whose variable is not set.
 fn no_header(name: &str, headers: &Headers) -> Option<String> {
     let (header, variable) = headers.missing().next()?;
     Some(format!("`{name}` needs the header `{header}`; set `{variable}`"))
 }
 
-/// How a wire's credential usually travels is what its first provider does.
+/// An example of how the wire carries its credential: the first provider of the wire.
 fn any_endpoint(wire: WireId) -> Option<&'static Endpoint> {
     let all = provider::ALL.iter().flat_map(|provider| provider.endpoints);
-    // A cloud that takes the wire with its own credentials is no example for others.
+    // A cloud without an address here uses credentials of its own kind, which are no example for other providers.
     all.filter(|it| !it.base_url.is_empty()).find(|it| it.wire == wire)
 }
 
-/// A provider of the user's own: the wire and nothing else is known.
+/// A user's own provider, whose wire is known but not its rules.
 fn own(like: &Endpoint, dialect: Dialect, model: &str) -> Target {
     let plain = Endpoint {
         wire: like.wire,
@@ -365,7 +364,7 @@ fn own(like: &Endpoint, dialect: Dialect, model: &str) -> Target {
     Target::of(&nobody, &plain, model)
 }
 
-/// A simulated provider in this process, with the rules of the one that it imitates.
+/// A simulated provider in this process, with the rules of its original.
 fn simulator(config: &Config, id: &str, why: String) -> Result<Chosen, Failure> {
     let list = thinkthrough_conformance::list();
     let unknown = || {
@@ -383,14 +382,14 @@ fn simulator(config: &Config, id: &str, why: String) -> Result<Chosen, Failure> 
         Some((provider, endpoint)) => Target::of(provider, endpoint, listed.model),
         None => {
             let endpoint = any_endpoint(wire).ok_or_else(unknown)?;
-            // The simulator's own rule, as `think sim --list` states it.
+            // The simulator's own rule, the same as in `think sim --list`.
             let contract = Contract::plain(Return::ToolCalls, "reasoning_content").required();
             own(endpoint, Dialect::PLAIN, listed.model).with_contract(contract, "simulator")
         }
     };
     target.provider = SIMULATED.to_owned();
     target.base_url = format!("http://sim.localhost/{id}");
-    // Nobody is paid for what only plays a model, unless the configuration plays that, too.
+    // A simulator is free, unless the configuration has a price for it.
     target.price = config.price_for(SIMULATED, None, id).or(Some(Price::FREE));
     let auth = auth(target.auth, Some(Secret::new("simulated")))?;
     Ok(Chosen::new(target, transport, auth, why))

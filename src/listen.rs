@@ -1,11 +1,11 @@
-//! Where a server listens: an address and a port, or a port alone for callers on this machine.
+//! Addresses of listeners: an address with a port, or a port alone for callers on this machine.
 
 use crate::failure::Failure;
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use tokio::net::TcpListener;
 
-/// Binds to an address. `key` names the option or setting that it comes from.
+/// Binds to an address. `key` is the option or setting with the address, for the error.
 pub(crate) async fn bind(address: &str, key: &str) -> Result<(TcpListener, SocketAddr), Failure> {
     let refuse = |error: std::io::Error| cannot_listen(address, key, &error);
     let listener = TcpListener::bind(&*with_host(address)).await.map_err(refuse)?;
@@ -19,7 +19,7 @@ pub(crate) fn cannot_listen(address: &str, key: &str, error: &std::io::Error) ->
     ))
 }
 
-/// The address with a host. A port alone (`4114`, `:4114`) means loopback, so that nobody else is let in by mistake.
+/// Adds the host. A port alone (`4114`, `:4114`) means loopback, so that other machines get no access by mistake.
 pub(crate) fn with_host(address: &str) -> Cow<'_, str> {
     match address.strip_prefix(':').unwrap_or(address).parse::<u16>() {
         Ok(port) => Cow::Owned(format!("127.0.0.1:{port}")),

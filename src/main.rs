@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     outlive_limits();
     let mut out = BufWriter::new(io::stdout().lock());
     let result = run(&args.command, &mut out);
-    // What was written before a failure is still worth reading.
+    // The output before a failure is printed, too.
     let flushed = out.flush().map_err(Failure::from);
     match result.and(flushed) {
         Ok(()) => ExitCode::SUCCESS,
@@ -60,14 +60,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// A write that is beyond the limit of file sizes fails from now on. Unheard, its signal would end this process instead.
+/// Makes writes beyond the file size limit fail with an error. Without a handler, SIGXFSZ would end this process.
 #[cfg(unix)]
 fn outlive_limits() {
     use tokio::signal::unix::{SignalKind, signal};
-    // Nobody waits for it: what hears it stays when the runtime goes. Commands that this one starts do not inherit it.
+    // The handler stays installed after the runtime is dropped. Child processes do not inherit handlers.
     if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() {
         let _inside = runtime.enter();
-        // Where the system does not grant that, a full disk is an error all the same.
+        // Without a handler, a full disk is still reported as an error.
         drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())));
     }
 }

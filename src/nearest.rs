@@ -1,6 +1,6 @@
-//! The known word that is meant by one that is written wrong.
+//! Suggestions for misspelt words.
 
-/// The known word that is at most a third of its letters away.
+/// The nearest known word, if at most a third of its letters differ.
 pub(crate) fn nearest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
     known
         .iter()
@@ -10,7 +10,7 @@ pub(crate) fn nearest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
         .map(|(_, candidate)| candidate)
 }
 
-/// The edit distance of two words, case of no account.
+/// The edit distance of two words, ignoring case.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.to_lowercase(), b.to_lowercase());
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();

@@ -1,5 +1,5 @@
-//! The models that one can ask for: those of the configuration; without one those of the built-in providers and of local
-//! servers; simulated ones.
+//! The available models: those of the configuration, or else of the built-in providers and local servers, and simulated
+//! ones.
 
 use crate::choose::{Chosen, choose_named};
 use crate::config::{Config, ProviderEntry};
@@ -11,22 +11,20 @@ use thinkthrough_client::Auth;
 use thinkthrough_core::price::Price;
 use thinkthrough_core::provider::{self, Provider};
 
-/// A model that one can ask for.
 #[derive(Clone, Debug)]
 pub(crate) struct Offered {
-    /// The name to ask for.
     pub(crate) name: String,
     pub(crate) provider: String,
     /// The context window in tokens, if it is known.
     pub(crate) context: Option<u64>,
     pub(crate) price: Option<Price>,
-    /// The remedy if its provider wants a key and has none.
+    /// The remedy, if its provider needs a key that is not set.
     pub(crate) missing: Option<String>,
-    /// How it can be asked, in a few words.
+    /// The state of its provider or key, in a few words.
     pub(crate) detail: String,
 }
 
-/// The models of the configuration, of providers whose key is set, of local servers, and simulated ones, in this order.
+/// The configured models, then those of providers with a key, of local servers, and simulated ones.
 pub(crate) async fn offered(config: &Config, env: Lookup<'_>) -> Vec<Offered> {
     let (own, local) = tokio::join!(configured(config, env), local::served(config));
     let named = config.models.iter().filter(|entry| !entry.is_pattern());
@@ -48,7 +46,7 @@ pub(crate) async fn offered(config: &Config, env: Lookup<'_>) -> Vec<Offered> {
     once(named.chain(own).chain(keyed).chain(local).chain(simulated))
 }
 
-/// Further models of built-in providers: all that have a rule or a price. Those of a provider without a key say which one.
+/// All models of built-in providers with a rule or a price. Models of providers without a key have a remedy.
 pub(crate) fn known(config: &Config, env: Lookup<'_>) -> Vec<Offered> {
     let around = Environment { variables: env, served: &[], brings_key: false };
     let reach = config.reach(around);
@@ -59,18 +57,17 @@ pub(crate) fn known(config: &Config, env: Lookup<'_>) -> Vec<Offered> {
         let priced = Price::known(provider.id).map(str::to_owned);
         ruled(provider).into_iter().chain(priced).map(move |model| format!("{name}/{model}"))
     });
-    // A provider without an address of its own can only be asked where the configuration gives it one.
+    // A provider without a built-in address is available only if the configuration has its address.
     let names: Vec<String> = names.filter(|name| choose_named(config, name, env).is_ok()).collect();
     once(names.iter().map(|name| of(config, env, name, "")))
 }
 
-/// Every name once. A server that is configured may also be found by its port.
+/// Removes duplicates. A configured local server may also be found at its port.
 fn once(all: impl Iterator<Item = Offered>) -> Vec<Offered> {
     let mut known = HashSet::new();
     all.filter(|offered| known.insert(offered.name.clone())).collect()
 }
 
-/// What is known of the model of this name.
 fn of(config: &Config, env: Lookup<'_>, name: &str, detail: &str) -> Offered {
     let chosen = choose_named(config, name, env);
     let prefix = name.split_once('/').map_or(name, |(prefix, _)| prefix).to_owned();
@@ -94,13 +91,13 @@ fn of(config: &Config, env: Lookup<'_>, name: &str, detail: &str) -> Offered {
     }
 }
 
-/// The models of the configured providers: those that rules name outright, else those that their servers list.
+/// The models of the configured providers: exact names from their rules, or else the lists of their servers.
 async fn configured(config: &Config, env: Lookup<'_>) -> Vec<Offered> {
     let asked: Vec<_> =
         config.providers.iter().map(|entry| tokio::spawn(names(config, env, entry))).collect();
     let mut all = Vec::new();
     for (entry, asked) in config.providers.iter().zip(asked) {
-        // Whatever goes wrong with one provider, the others are there.
+        // A failure of one provider must not hide the models of others.
         for model in asked.await.unwrap_or_default() {
             let name = format!("{}/{model}", entry.name);
             let detail = choose_named(config, &name, env).map(|chosen| detail(&chosen));
@@ -110,14 +107,14 @@ async fn configured(config: &Config, env: Lookup<'_>) -> Vec<Offered> {
     all
 }
 
-/// The names of a configured provider's models; whoever has to be asked is asked when this is awaited.
+/// The model names of a configured provider. The future sends the request to its server, if one is needed.
 fn names(
     config: &Config,
     env: Lookup<'_>,
     entry: &ProviderEntry,
 ) -> impl Future<Output = Vec<String>> + use<> {
     let known = entry.extends.as_deref().and_then(provider::find).map(ruled).unwrap_or_default();
-    // Where nothing names a model, the server may.
+    // Only if no rule has an exact name, the server is asked.
     let chosen = choose_named(config, &format!("{}/any", entry.name), env).ok();
     async move {
         match chosen {
@@ -129,7 +126,7 @@ fn names(
     }
 }
 
-/// Whether it can be asked as it is configured.
+/// Describes the credential of a configured model.
 fn detail(chosen: &Chosen) -> String {
     match (&chosen.missing_key, &chosen.auth) {
         (Some(missing), _) => remedy(missing),
@@ -141,12 +138,12 @@ fn detail(chosen: &Chosen) -> String {
     }
 }
 
-/// A sentence about a missing key without its provider, whose name stands beside it.
+/// Removes the provider from the sentence about a missing key, because its name is already in the list.
 fn remedy(missing: &str) -> String {
     missing.split_once("` ").map_or(missing, |it| it.1).to_owned()
 }
 
-/// The models of the built-in providers whose key is set, if the configuration names no provider.
+/// The models of built-in providers whose key is set. Empty if the configuration names providers.
 fn keyed(config: &Config, env: Lookup<'_>) -> Vec<Offered> {
     let around = Environment { variables: env, served: &[], brings_key: false };
     let reach = config.reach(around);
@@ -157,7 +154,7 @@ fn keyed(config: &Config, env: Lookup<'_>) -> Vec<Offered> {
     names.map(|name| of(config, env, &name, "its key is set")).collect()
 }
 
-/// The models that a provider's rules name outright.
+/// The default model of a provider, and the exact names of its rules.
 fn ruled(provider: &Provider) -> Vec<String> {
     let rules = provider.endpoints.iter().flat_map(|endpoint| endpoint.models);
     let names = rules.map(|rule| rule.pattern).filter(|pattern| !pattern.contains('*'));

@@ -8,14 +8,14 @@ use crate::reach::key_variable;
 use thinkthrough_client::Secret;
 use thinkthrough_core::provider::Provider;
 
-/// The credential for a provider, and the place where it stands.
+/// The credential for a provider, and its source.
 pub(crate) struct ProviderKey {
     pub(crate) secret: Option<Secret>,
-    /// As part of a sentence.
+    /// The source, as part of a sentence.
     pub(crate) source: Option<String>,
-    /// The variables that should hold it.
+    /// The variables that should have the missing credential.
     pub(crate) missing: Option<String>,
-    /// The provider's own tools read it from the same variable.
+    /// The credential is from the same variable that the provider's own tools read.
     pub(crate) is_usual: bool,
 }
 
@@ -38,7 +38,7 @@ impl ProviderKey {
                     (None, Some(account)) => account::in_environment(account, env)?,
                     (key, _) => key.map(Secret::new),
                 };
-                // A server at another address may need no key, and a header may hold one.
+                // A server at another address may need no key, and a header may carry one.
                 let is_vendors = entry
                     .is_none_or(|it| it.base_url.is_none() && it.headers.given().next().is_none());
                 let is_missing = is_needed && is_vendors && secret.is_none();

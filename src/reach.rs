@@ -1,8 +1,8 @@
-//! The providers that the name of a model can reach.
+//! Finds the provider for the name of a model.
 //!
-//! Every face asks here: the clients, the gateway on each of its routes, and the check of the configuration.
-//! If a configuration names providers, no others are reached. Any other prefix is a part of the model's name, so that a
-//! model's name alone sends no prompt to a stranger.
+//! The clients, all routes of the gateway and the check of the configuration use this module. If a configuration names
+//! providers, requests go to those only. Any other prefix is a part of the model's name, so that a name alone sends no
+//! prompt to a stranger.
 
 use crate::account;
 use crate::environment::{Environment, Lookup, Served, usable};
@@ -10,26 +10,25 @@ use crate::nearest::nearest;
 use thinkthrough_core::echo::short;
 use thinkthrough_core::provider::{self, ModelRule, Provider, glob};
 
-/// The provider of the simulated models, which run within the program.
+/// The provider of the simulated models, which run in this process.
 pub(crate) const SIMULATED: &str = "sim";
 
-/// Names that coding agents ask for without being told to.
+/// Names that coding agents request by default.
 const BY_HABIT: [&str; 2] = ["claude-*", "gpt-*"];
 
-/// The destination of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Destination<'a> {
-    /// To the entry of `[models]` with this name.
+    /// The entry of `[models]` with this name.
     Entry(&'a str),
-    /// To a provider, which knows the model by this name.
+    /// A provider, and the model by the provider's name for it.
     Provider { name: &'a str, model: &'a str },
-    /// To the simulated model of this id.
+    /// The simulated model with this id.
     Simulated(&'a str),
-    /// To the default model, because an agent asked out of habit.
+    /// The default model, for a name that coding agents request by default.
     Default(&'a str),
 }
 
-/// A provider and its built-in rules, if it has some.
+/// A provider, and its built-in rules if there are any.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Named<'a> {
     pub(crate) name: &'a str,
@@ -47,19 +46,18 @@ impl From<&'static Provider> for Named<'_> {
 pub(crate) struct Reach<'a> {
     /// The names in `[models]`, in file order.
     entries: Vec<&'a str>,
-    /// The providers of the configuration. If it names none: those whose key is set.
+    /// The configured providers, or else those whose key is set.
     providers: Vec<Named<'a>>,
-    /// Without a configuration: the further providers that a prefix can name.
+    /// Further providers that a prefix can name. Empty with a configuration.
     by_prefix: Vec<&'static str>,
-    /// Without a configuration: the models that local servers list.
+    /// The models in the lists of local servers. Empty with a configuration.
     served: &'a [Served],
     default_model: Option<&'a str>,
     is_configured: bool,
 }
 
 impl<'a> Reach<'a> {
-    /// Takes a configuration's providers, each with the built-in one that it extends, and its models, each with its
-    /// provider.
+    /// Takes the configured providers with their built-in originals, and the models with their providers.
     pub(crate) fn configured(
         providers: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
         models: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -81,7 +79,7 @@ impl<'a> Reach<'a> {
         Reach { entries, providers, by_prefix, served, default_model, is_configured }
     }
 
-    /// Adds the default model, and the surroundings if the configuration names no provider.
+    /// Adds the default model, and the environment if the configuration names no provider.
     pub(crate) fn within(self, default_model: Option<&'a str>, around: Environment<'a>) -> Self {
         if self.is_configured {
             return Reach { default_model, ..self };
@@ -98,7 +96,6 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// Finds the destination of a name; `None` if it leads nowhere.
     pub(crate) fn find(&self, name: &'a str) -> Option<Destination<'a>> {
         let leads =
             |provider: &Named<'a>| Destination::Provider { name: provider.name, model: name };
@@ -111,25 +108,25 @@ impl<'a> Reach<'a> {
             .or_else(|| self.only().as_ref().map(leads))
     }
 
-    /// The entry that is called so. Else, of the patterns that match, the one with the most letters; of equals the first.
+    /// The entry with this name, or else the matching pattern with the most letters, and the first of equal ones.
     pub(crate) fn entry(&self, name: &str) -> Option<Destination<'a>> {
         let letters = |entry: &str| entry.bytes().filter(|byte| *byte != b'*').count();
         let exact = self.entries.iter().find(|entry| **entry == name);
         let matching = || {
             let patterns = self.entries.iter().filter(|it| it.contains('*') && letters(it) > 0);
-            // `max_by_key` takes the last of several equals.
+            // `max_by_key` returns the last of equal elements.
             patterns.filter(|it| glob(it, name)).rev().max_by_key(|it| letters(it))
         };
         exact.or_else(matching).map(|entry| Destination::Entry(entry))
     }
 
-    /// The entry that takes any name which leads nowhere else: `"*"`.
+    /// The entry `"*"`, which accepts any name without another destination.
     pub(crate) fn any(&self) -> Option<Destination<'a>> {
         let is_any = |entry: &&&str| !entry.is_empty() && entry.bytes().all(|byte| byte == b'*');
         self.entries.iter().find(is_any).map(|entry| Destination::Entry(entry))
     }
 
-    /// A model that a local server lists under this name.
+    /// A model in the list of a local server.
     fn served(&self, name: &'a str) -> Option<Destination<'a>> {
         let (provider, _) = self.served.iter().find(|(_, model)| model == name)?;
         Some(Destination::Provider { name: provider, model: name })
@@ -143,12 +140,12 @@ impl<'a> Reach<'a> {
         self.has(prefix).then_some(Destination::Provider { name: prefix, model })
     }
 
-    /// Whether a provider of this name can be reached.
+    /// Returns true if a prefix can name this provider.
     pub(crate) fn has(&self, provider: &str) -> bool {
         self.providers.iter().any(|it| it.name == provider) || self.by_prefix.contains(&provider)
     }
 
-    /// The first provider that has a rule for the model. One whose address only the user can say comes last.
+    /// The first provider with a rule for the model. Providers whose address only the user knows come last.
     fn ruled(&self, name: &str) -> Option<Named<'a>> {
         let is_ruled =
             |it: &&Named<'_>| it.built_in.is_some_and(|it| rules(it, name).next().is_some());
@@ -166,7 +163,6 @@ impl<'a> Reach<'a> {
         default.map(Destination::Default)
     }
 
-    /// The only provider of the configuration.
     pub(crate) fn only(&self) -> Option<Named<'a>> {
         match self.providers.as_slice() {
             [only] if self.is_configured => Some(*only),
@@ -174,22 +170,22 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// The providers that the configuration names. If it names none: those whose key is set.
+    /// The configured providers, or else those whose key is set.
     pub(crate) fn providers(&self) -> &[Named<'a>] {
         &self.providers
     }
 
-    /// The models that local servers list, where there is no configuration.
+    /// The models in the lists of local servers. Empty with a configuration.
     pub(crate) fn local_models(&self) -> &'a [Served] {
         self.served
     }
 
-    /// Whether a configuration says which providers there are.
+    /// Returns true if the configuration names providers or models.
     pub(crate) fn is_configured(&self) -> bool {
         self.is_configured
     }
 
-    /// The reason why a name leads nowhere, and what to do.
+    /// The reason why a name has no destination, and the remedy.
     pub(crate) fn nowhere(&self, name: &str, shown: &str) -> String {
         let split = name.split_once('/');
         let prefix = split.and_then(|(prefix, _)| provider::find(prefix));
@@ -215,7 +211,7 @@ impl<'a> Reach<'a> {
         format!("{why}; {}", self.choices())
     }
 
-    /// What is said of a name whose prefix is nearly a provider.
+    /// The error for a prefix that resembles a provider.
     fn misspelt(&self, split: Option<(&str, &str)>) -> Option<String> {
         let (prefix, model) = split.filter(|(prefix, _)| provider::find(prefix).is_none())?;
         let built_in = provider::ALL.iter().filter(|_| !self.is_configured).map(|it| it.id);
@@ -225,7 +221,7 @@ impl<'a> Reach<'a> {
         Some(format!("no provider is called `{prefix}`; did you mean `{near}/{model}`?"))
     }
 
-    /// What is said of a model whose provider is known by its name alone, and has no key.
+    /// The error for a model whose provider is known by a rule but has no key.
     fn unkeyed(&self, name: &str, shown: &str) -> Option<String> {
         let has_address = |it: &&&'static Provider| {
             !it.keys.is_empty() && it.endpoint(None).is_some_and(|it| !it.base_url.is_empty())
@@ -262,7 +258,8 @@ impl<'a> Reach<'a> {
     }
 }
 
-/// A provider's own rules for a model. The one for any name says nothing about whose the model is.
+/// The rules of a provider that match a model. Rules for every name are left out, because they do not show that the
+/// model is of this provider.
 pub(crate) fn rules<'p>(
     provider: &'p Provider,
     model: &'p str,
@@ -271,12 +268,12 @@ pub(crate) fn rules<'p>(
     rules.filter(move |rule| !rule.pattern.trim_matches('*').is_empty() && rule.matches(model))
 }
 
-/// The built-in providers whose key is set, in the order in which one is chosen.
+/// The built-in providers whose key is set, in order of preference.
 pub(crate) fn keyed(variables: Lookup<'_>) -> impl Iterator<Item = &'static Provider> {
     provider::ALL.iter().copied().filter(move |it| key_variable(it, variables).is_some())
 }
 
-/// The variable that holds a provider's key.
+/// The environment variable with a provider's key, if it is set.
 pub(crate) fn key_variable(provider: &Provider, variables: Lookup<'_>) -> Option<&'static str> {
     provider.keys.iter().copied().find(|key| usable(variables(key)).is_some())
 }
@@ -292,7 +289,7 @@ mod tests {
 
     const SERVED: &str = "openai/gpt-oss-120b";
 
-    /// Providers, models with theirs, a name, and where it leads.
+    /// Providers, models with their providers, a name, and its expected destination.
     type Case = (
         &'static [&'static str],
         &'static [(&'static str, &'static str)],
@@ -322,7 +319,7 @@ mod tests {
             (own, models, "house/openai/a", "house: openai/a"),
             (own, models, "sim/default", "sim: default"),
             (own, models, "deepseek-v4", "deepseek: deepseek-v4"),
-            // Neither a prefix nor a rule of somebody who is not configured counts.
+            // Prefixes and rules of providers count only if the provider is configured.
             (own, models, "google/gemma-4-27b", "nowhere"),
             (own, models, "kimi-k3", "nowhere"),
             (own, any, "google/gemma-4-27b", "[*]"),
@@ -331,7 +328,7 @@ mod tests {
             (own, models, "gpt-9", "default openai/a"),
             (&["house"], &[], "google/gemma-4-27b", "house: google/gemma-4-27b"),
             (&["house"], &[], "ollama/x", "house: ollama/x"),
-            // A provider that only a model names is configured, too.
+            // A model's provider counts as configured, even without an entry of its own.
             (&[], &[("a", "deepseek")], "deepseek/b", "deepseek: b"),
             (&["house"], &[("a", "deepseek")], "b", "nowhere"),
             (&["house"], &[("a", "sim")], "b", "house: b"),

@@ -1,4 +1,4 @@
-//! The tools of a session, as the configuration has them.
+//! The tools of a session, from the configuration.
 
 use crate::config::tools::McpServer as Configured;
 use crate::config::{Config, Credential};
@@ -9,12 +9,12 @@ use thinkthrough_chat::mcp::{Mcp, McpServer, Notices, Reach};
 use thinkthrough_chat::{Builtin, Toolbox};
 use thinkthrough_client::{Auth, Client, Secret};
 
-/// Says what servers have to say on standard error.
+/// Prints messages of MCP servers on standard error.
 pub(crate) fn aloud() -> Notices {
     Box::new(|notice: &str| say(format_args!("{notice}")))
 }
 
-/// The tools that work in `folder`, and those of the configured servers and `more`.
+/// The built-in tools for `folder`, and the tools of the configured servers and `more`.
 pub(crate) fn toolbox(
     config: &Config,
     folder: &Path,
@@ -43,7 +43,7 @@ pub(crate) fn toolbox(
     Ok(toolbox)
 }
 
-/// Ends the servers of the tools. Says first which of their tools were not offered, and the setting that offers them.
+/// Stops the MCP servers. Before that, names their tools that were not offered, and the setting that offers them.
 pub(crate) async fn close(tools: &Toolbox, is_quiet: bool) {
     let withheld = if is_quiet { Vec::new() } else { tools.withheld().await };
     if !withheld.is_empty() {
@@ -93,12 +93,12 @@ fn configured(config: &Config, folder: &Path) -> Result<Vec<McpServer>, Failure>
     Ok(servers)
 }
 
-/// A client for servers, as the configuration has it.
+/// The HTTP client for MCP servers.
 pub(crate) fn client(config: &Config) -> Result<Client, Failure> {
     Client::new(config.client.clone()).map_err(|error| Failure::Failed(error.to_string()))
 }
 
-/// Environment variables whose values are credentials of the configuration, whatever they are called.
+/// Environment variables whose values are credentials of the configuration, under any name.
 fn secret_variables(config: &Config) -> Vec<String> {
     let keys = config.providers.iter().filter_map(|provider| match &provider.key {
         Some(Credential::Given(secret)) => Some(secret.expose()),

@@ -1,9 +1,9 @@
-//! The model that is chosen, and what is known about it.
+//! Tests of the choice of a model, and of its price and address.
 
 use super::*;
 use std::path::Path;
 
-/// The model that is chosen where none is named, and why. A key behind `!` is set to white space.
+/// Chooses without a name. Returns the model and the reason. A key with `!` is set to white space.
 fn unnamed(config: &str, keys: &[&str]) -> (String, String) {
     let env = |name: &str| {
         let value = if keys.contains(&name) { "a key" } else { " " };
@@ -17,7 +17,7 @@ fn unnamed(config: &str, keys: &[&str]) -> (String, String) {
     }
 }
 
-/// The first two providers that have a key and a model of their own.
+/// The first two providers with a key and a default model.
 fn two() -> [&'static Provider; 2] {
     let mut with_key = provider::ALL
         .iter()
@@ -25,7 +25,7 @@ fn two() -> [&'static Provider; 2] {
     [with_key.next().unwrap(), with_key.next().unwrap()]
 }
 
-/// What is chosen for a provider's key.
+/// The expected choice for a provider's key.
 fn by_key(provider: &Provider) -> (String, String) {
     let model = provider.default_model.unwrap();
     (format!("{}/{model}", provider.id), format!("`{}` is set", provider.keys[0]))
@@ -69,8 +69,8 @@ fn without_a_name_the_configuration_counts_then_keys_then_what_is_here() {
             said("own/big", "the configuration's `default_model`"),
         ),
         (format!("{own}{any}{mine}"), &[key], said("mine", "the first model of the configuration")),
-        // A pattern names no model, and a key in the environment no provider beside those of the configuration. The only
-        // one is asked.
+        // A pattern is not a model's name. A key in the environment does not add a provider to configured ones. The
+        // only provider is asked for its models.
         (format!("{own}{any}"), &[key], said("nothing", unlisted)),
         (format!("[providers.{}]\n", one.id), &[], (by_key(one).0, only.to_owned())),
         (format!("{own}{}", own.replace("own", "other")), &[key], said("sim/default", unsaid)),
@@ -82,7 +82,7 @@ fn without_a_name_the_configuration_counts_then_keys_then_what_is_here() {
         ),
         (String::new(), &[other], by_key(two)),
         (String::new(), &[other, key], by_key(one)),
-        // A key of white space is none.
+        // A key of white space does not count.
         (String::new(), &[&blank, other], by_key(two)),
         (String::new(), &[&blank], said("sim/default", played)),
     ];
@@ -105,7 +105,7 @@ fn a_price_is_that_of_the_configuration_else_the_built_in_one_and_own_servers_ar
     assert_eq!(input("mistral/mistral-large-latest").unwrap() % 100_000, 0);
     assert_eq!(of("ollama/any").unwrap(), Some(Price::FREE));
     assert_eq!(of("sim/default").unwrap(), Some(Price::FREE));
-    // Somebody else's machine is another matter, and so is a model that nobody has heard of.
+    // A remote server is not free, and an unknown model has no price.
     assert_eq!(of("far/any").unwrap(), None);
     assert_eq!(of("mistral/unheard-of").unwrap(), None);
 }

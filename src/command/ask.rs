@@ -1,4 +1,4 @@
-//! `think ask`: one question, answered.
+//! `think ask`: asks a model one question.
 
 use super::ask_plain::{Form, Plain};
 use super::ask_prompt::prompt;
@@ -90,7 +90,7 @@ pub(crate) struct Ask {
     prompt: Vec<String>,
 }
 
-/// How long a question waits for the store of its traces.
+/// How long a question waits for the store that receives its traces.
 const FOR_TRACES: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -115,7 +115,7 @@ impl Ask {
             Some(path) => Some(History::open(path).map_err(|error| failed(error.to_string()))?),
             None => None,
         };
-        // Before anything listens for signals: whoever waits for a pipe may be ended as usual.
+        // Reads the question before signal handlers are installed, so that Ctrl-C ends the wait for a pipe.
         let question = self.question()?;
         let wish = self.wish.read()?;
         let resumed = self.resumed(&config).await?;
@@ -187,7 +187,7 @@ impl Ask {
         self.end(&outcome, &chosen, &cover, out)
     }
 
-    /// Prints what is known when all rounds are over.
+    /// Prints the results that are complete only after all rounds.
     fn end(
         &self,
         outcome: &Outcome,
@@ -202,7 +202,6 @@ impl Ask {
         if self.code { print_code(outcome, cover, out) } else { Ok(()) }
     }
 
-    /// The question with its files.
     fn question(&self) -> Result<Content, Failure> {
         let files = self.attached.read()?;
         let prompt = prompt(&self.prompt, self.leaves_stdin, &files)?;
@@ -210,7 +209,7 @@ impl Ask {
         Ok(Content::new(Speaker::Human, text.into_iter().chain(files.media).collect()))
     }
 
-    /// The tools on offer. Many models take no tools beside a schema.
+    /// The tools for the requests. Off by default with a schema, because many models do not combine the two.
     fn tools(&self, config: &Config) -> Result<Option<Toolbox>, Failure> {
         let usual = if self.wish.has_schema() { Switch::Off } else { Switch::On };
         if self.tools.unwrap_or(usual) == Switch::Off {
@@ -220,7 +219,7 @@ impl Ask {
         toolbox(config, &here, Vec::new(), aloud()).map(Some)
     }
 
-    /// The conversation of the store that the question goes on with.
+    /// The stored conversation that the question continues.
     async fn resumed(&self, config: &Config) -> Result<Option<Resumed>, Failure> {
         if !self.goes_on && self.session.is_none() {
             return Ok(None);
@@ -228,8 +227,8 @@ impl Ask {
         stored::resumed(config, self.session.as_deref()).await.map(Some)
     }
 
-    /// Where the requests leave traces, and what refusals taught. A question alone makes no store that nobody asked for, and
-    /// one that cannot be opened keeps nobody from an answer.
+    /// The store for traces and learned facts. A single question creates no store by default, and gets its answer even
+    /// if the store cannot be opened.
     async fn store(&self, config: &Config, resumed: Option<&Resumed>) -> Option<Store> {
         if let Some(resumed) = resumed {
             return Some(resumed.store.clone());
@@ -292,7 +291,7 @@ impl Ask {
     }
 }
 
-/// Asks the last question of the conversation, and writes down what comes where there is a keeper.
+/// Asks the last question of the conversation, and stores the answer if there is a keeper.
 async fn ask(
     setup: &Setup<'_>,
     conversation: &mut Vec<Content>,
@@ -306,7 +305,7 @@ async fn ask(
     outcome.map_err(|error| Failure::Failed(error.to_string()))
 }
 
-/// Waits until everything is written; gives the conversation that it is in.
+/// Waits until everything is written. Returns the id of the conversation.
 async fn end(keeper: Option<Keeper>) -> Result<Option<ConversationId>, Failure> {
     match keeper {
         Some(keeper) => Ok(keeper.end().await?),
@@ -314,7 +313,7 @@ async fn end(keeper: Option<Keeper>) -> Result<Option<ConversationId>, Failure> 
     }
 }
 
-/// What was said before; what it cost counts.
+/// The earlier messages. Their thoughts count in the budget.
 fn earlier(
     history: Option<&History>,
     resumed: Option<&Resumed>,
@@ -326,7 +325,7 @@ fn earlier(
             gate.resume(&history.contents);
             history.contents.clone()
         }
-        // What is sent of it is what `chat` would send.
+        // `chat` would send the same messages.
         (None, Some(Resumed { conversation, .. })) => {
             gate.resume(conversation.contents());
             conversation.sent(&chosen.target.rule.contract)

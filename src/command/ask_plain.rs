@@ -1,4 +1,4 @@
-//! What `think ask` shows to people: the answer on standard output, everything else on standard error.
+//! The output of `think ask` for people: the answer on standard output, all else on standard error.
 
 use super::ask_show::{put, tell};
 use super::ask_thought::{Shows, Thought, columns, width};
@@ -19,35 +19,33 @@ use thinkthrough_core::outgoing::Outgoing;
 use thinkthrough_core::problem::ProblemCode;
 use thinkthrough_core::settings::Resolved;
 
-/// What is shown of an answer.
+/// The parts of an answer to print.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Form {
-    /// Neither thoughts nor calls of tools nor notes are shown.
+    /// Hides thoughts, tool calls and notes.
     pub(super) is_quiet: bool,
-    /// The answer is not shown as it comes.
+    /// Hides the text of the answer while it streams.
     pub(super) is_hidden: bool,
-    /// The answer is no Markdown.
     pub(super) is_raw: bool,
 }
 
-/// Shows an answer as it comes.
+/// Prints an answer while it streams.
 pub(crate) struct Plain {
     form: Form,
-    /// Lays the answer out as Markdown, on a terminal.
+    /// Formats the answer as Markdown, if standard output is a terminal.
     markdown: Option<Printer>,
     shows: Shows,
     colour: bool,
-    /// Thoughts that have begun and not ended, by block.
     thoughts: BTreeMap<usize, Thought>,
-    /// The last thing on standard error was a thought without its line feed.
+    /// Standard error ends inside a thought, without a line feed.
     is_open: bool,
-    /// Breaks it at words, on a terminal.
+    /// Wraps thoughts at words, if standard error is a terminal.
     flow: Option<Flow>,
-    /// Standard error ends with a line that is written over.
+    /// The last line of standard error is temporary.
     is_live: bool,
-    /// Standard error is a terminal that can write over a line.
+    /// Standard error is a terminal that can overwrite a line.
     is_terminal: bool,
-    /// When the newest words of the answer were drawn last.
+    /// The time of the last live line of the answer.
     drawn: Option<Instant>,
     start: AnswerStart,
     has_answered: bool,
@@ -88,20 +86,19 @@ impl Plain {
         }
     }
 
-    /// A line that a quiet run does without.
+    /// Prints a line, unless the run is quiet.
     fn remark(&mut self, text: &str) {
         if !self.form.is_quiet {
             self.note(text);
         }
     }
 
-    /// A line on standard error.
     pub(crate) fn note(&mut self, text: &str) {
         self.close();
         put(&mut io::stderr(), &format!("{}\n", harmless(text)));
     }
 
-    /// Ends what stands open on standard error: a live line goes, a thought gets its line feed.
+    /// Ends the open line of standard error: erases a live line, or adds the line feed of a thought.
     fn close(&mut self) {
         if std::mem::take(&mut self.is_live) {
             put(&mut io::stderr(), "\r\u{1b}[K");
@@ -182,7 +179,6 @@ impl Plain {
 const REDRAW: Duration = Duration::from_millis(50);
 
 impl Plain {
-    /// Prints the blocks of the answer that are complete.
     fn put_lines(&mut self, lines: &str) {
         if !lines.is_empty() {
             self.close();
@@ -190,7 +186,7 @@ impl Plain {
         }
     }
 
-    /// Shows the newest words of a block that is not complete yet.
+    /// Shows the newest words of an incomplete block.
     fn draw_tail(&mut self, tail: &str) {
         let is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW);
         if self.is_terminal && is_due && !tail.is_empty() {
@@ -203,7 +199,7 @@ impl Plain {
         }
     }
 
-    /// Prints what is left of the answer before something else.
+    /// Prints the rest of the answer before other output.
     fn lay_out_rest(&mut self) {
         if let Some(printer) = &mut self.markdown {
             let lines = printer.end();
@@ -212,12 +208,12 @@ impl Plain {
     }
 }
 
-/// The look of Markdown on this terminal.
+/// The theme for Markdown on this terminal.
 fn theme() -> Theme {
     Theme::new(Background::of(env), Depth::of(env))
 }
 
-/// A line that the next one, or nothing, is written over.
+/// A line without a line feed, which later output overwrites.
 fn live_line(text: &str, colour: bool) -> String {
     let [on, off] = if colour { ["\u{1b}[2;3m", "\u{1b}[0m"] } else { ["", ""] };
     format!("\r{on}{}{off}\u{1b}[K", harmless(text))
@@ -239,7 +235,7 @@ impl Watch for Plain {
                 self.lay_out_rest();
                 self.remark(&format!("calls {} {}", call.name, call.parameters.as_text()));
             }
-            // What ends the run is said at its end.
+            // The end of the run reports these problems.
             Event::Problem(problem)
                 if !matches!(problem.code, ProblemCode::UpstreamError | ProblemCode::Truncated) =>
             {

@@ -1,4 +1,4 @@
-//! The question of `think ask`: the words of the command line, and what is piped in behind them.
+//! The question of `think ask`: the words of the command line, then standard input.
 
 use super::attached::Files;
 use crate::failure::{Failure, say};
@@ -9,15 +9,14 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// A pipe that has not ended by then is spoken of: whoever inherited one that nobody writes to would wait for ever and
-/// not know why.
+/// After this time a message explains the wait. An inherited pipe without a writer may never end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// More than any model takes, and little enough that an endless stream does not eat the machine.
+/// More than any model accepts, but small enough that an endless stream does not fill the memory.
 const MOST: u64 = 64 << 20;
 
-/// The words, then standard input if it is piped or `-` stands among them, then the text files. With `leaves_stdin` the
-/// pipe is somebody else's.
+/// Joins the words, standard input and the text files. Reads standard input if it is piped, unless `leaves_stdin`
+/// leaves it to another command. The word `-` always reads it.
 pub(super) fn prompt(
     words: &[String],
     leaves_stdin: bool,
@@ -35,13 +34,12 @@ pub(super) fn prompt(
     Ok(question)
 }
 
-/// The words of the command line.
 pub(super) fn said(words: &[String]) -> String {
     let said = words.iter().filter(|word| *word != "-");
     said.map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
-/// The second text behind the first, a blank line between them; white space alone is nothing.
+/// Appends the second text after a blank line. Text of white space alone is ignored.
 pub(super) fn joined(said: String, piped: String) -> String {
     match (said.trim().is_empty(), piped.trim().is_empty()) {
         (_, true) => said,
@@ -50,20 +48,19 @@ pub(super) fn joined(said: String, piped: String) -> String {
     }
 }
 
-/// Whether standard input holds something by itself: a pipe, a socket or a file, but no terminal or other device.
+/// Returns true if standard input is a pipe, a socket or a file, and false for terminals and other devices.
 pub(crate) fn is_piped() -> bool {
     let file = io::stdin().as_fd().try_clone_to_owned().map(File::from);
     let kind = file.and_then(|file| file.metadata()).map(|it| it.file_type());
     kind.is_ok_and(|kind| kind.is_file() || kind.is_fifo() || kind.is_socket())
 }
 
-/// All of standard input.
 fn read(is_asked_for: bool) -> Result<String, Failure> {
     if io::stdin().is_terminal() {
         say(format_args!("reading from the terminal; end with Ctrl-D on a line of its own"));
     }
     let (sender, receiver) = mpsc::channel();
-    // Ends with standard input, or with the program.
+    // The thread ends with standard input, or with the program.
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = io::stdin().lock().take(MOST + 1).read_to_end(&mut bytes);

@@ -1,4 +1,4 @@
-//! What `think ask` prints for programs: events, or one JSON object.
+//! The output of `think ask` for programs: events, or one JSON object.
 
 use crate::failure::{Failure, say};
 use crate::printed::printed;
@@ -19,13 +19,13 @@ use thinkthrough_core::tokens::TokenCount;
 use thinkthrough_core::usage::Usage;
 use thinkthrough_store::Cost;
 
-/// Nothing until the end, then one JSON object.
+/// Prints no events, because the command prints one JSON object at its end.
 #[derive(Default)]
 pub(crate) struct Recorder {
     warned: Warned,
 }
 
-/// What the user was warned of; it is said once, on standard error.
+/// The warnings so far. Each one is printed once, on standard error.
 #[derive(Default)]
 struct Warned(Vec<String>);
 
@@ -55,7 +55,7 @@ impl Watch for Recorder {
     }
 }
 
-/// Event lines as they come.
+/// Prints each event as a line of JSON.
 pub(crate) struct Stream {
     shows: bool,
     warned: Warned,
@@ -109,12 +109,11 @@ impl Watch for Stream {
     }
 }
 
-/// Says what the gate has to say.
 pub(super) fn tell(notice: &Notice) {
     say(format_args!("note: {notice}"));
 }
 
-/// Prints the last answer, the rounds, and the usage of all of them.
+/// Prints the last answer, all rounds, and their total usage.
 pub(crate) fn write_json(
     outcome: &Outcome,
     session: Option<&str>,
@@ -152,7 +151,7 @@ pub(crate) fn write_json(
     Ok(())
 }
 
-/// The tokens of the thoughts and the source of that number, which may be an estimate where `usage` has `null`.
+/// Writes the tokens of the thoughts and the source of that count. An estimate replaces a `null` of `usage`.
 fn write_count(w: &mut Writer, count: Option<TokenCount>) {
     let Some(count) = count else { return w.key("reasoning").null() };
     w.key("reasoning").object(|w| {
@@ -161,7 +160,7 @@ fn write_count(w: &mut Writer, count: Option<TokenCount>) {
     });
 }
 
-/// Says how many tokens all rounds took, and what they cost where that is known.
+/// Prints the tokens of all rounds, and their cost if the price is known.
 pub(super) fn tell_usage(outcome: &Outcome, price: Option<Price>) {
     let usage = summed(&outcome.rounds).unwrap_or_default();
     let count = |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), grouped);
@@ -181,8 +180,8 @@ pub(super) fn tell_usage(outcome: &Outcome, price: Option<Price>) {
     ));
 }
 
-/// Prints the blocks of code of the last answer. An answer without one goes to standard error, so that a script takes
-/// no prose for code.
+/// Prints the code blocks of the last answer. An answer without code goes to standard error, so that a script does not
+/// mistake prose for code.
 pub(super) fn print_code(
     outcome: &Outcome,
     cover: &Cover,
@@ -200,7 +199,7 @@ pub(super) fn print_code(
     Ok(out.write_all(blocks.join("\n").as_bytes())?)
 }
 
-/// The answer without its thoughts where they are not to be shown.
+/// The answer, without its thoughts if the settings hide them.
 fn shown(answer: &Answer, shows: bool) -> Answer {
     let mut answer = answer.clone();
     if !shows {
@@ -209,7 +208,7 @@ fn shown(answer: &Answer, shows: bool) -> Answer {
     answer
 }
 
-/// Token counts over all rounds; a count that one round does not give is unknown for all.
+/// Adds the usage of all rounds. A count that one round does not report is unknown for all.
 fn summed(rounds: &[Round]) -> Option<Usage> {
     let mut sum: Option<Usage> = None;
     for round in rounds {
@@ -247,7 +246,7 @@ fn number(n: usize) -> u64 {
     u64::try_from(n).unwrap_or(u64::MAX)
 }
 
-/// Writes at once. A reader that has gone away is told by the last write of the command.
+/// Writes and flushes. Ignores errors here, because the last write of the command reports a closed pipe.
 pub(super) fn put(to: &mut dyn Write, text: &str) {
     drop(to.write_all(text.as_bytes()).and_then(|()| to.flush()));
 }

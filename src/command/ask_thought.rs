@@ -1,4 +1,4 @@
-//! How one thought is shown by `think ask`: in full, as a line, or as a line that goes again.
+//! The display of one thought in `think ask`: in full, as one line, or as a temporary line.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -9,22 +9,22 @@ use thinkthrough_core::content::Thinking;
 use thinkthrough_core::settings::{Display, Resolved};
 use thinkthrough_core::tokens::TokenCount;
 
-/// What is shown of thoughts on standard error.
+/// The display of thoughts on standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shows {
-    /// Nothing at all.
+    /// No output.
     Nothing,
-    /// The text as it comes.
+    /// The text while it streams.
     InFull,
-    /// One line when a thought has ended; before, on a terminal, a live one.
+    /// One line at the end of a thought, and on a terminal a live line before.
     Line { label: &'static str, live: bool },
-    /// The newest words while they come, and nothing afterwards. Only a terminal can do that.
+    /// The newest words while they stream, and no line afterwards. Needs a terminal.
     Live,
 }
 
 impl Shows {
-    /// What settings and surface come to. What is not a terminal cannot take back what was written, so there
-    /// `stream_only` leaves the text, and `off` leaves its line.
+    /// Combines the settings with the kind of output. Without a terminal, text cannot be erased: `stream_only` prints
+    /// the full text, and `off` prints one line.
     pub(super) fn of(settings: &Resolved, is_terminal: bool) -> Self {
         if !settings.include_in_response.value {
             return Shows::Nothing;
@@ -42,10 +42,9 @@ impl Shows {
     }
 }
 
-/// A live line is drawn at most this often.
+/// The shortest time between two live lines.
 const REDRAW: Duration = Duration::from_millis(50);
 
-/// A thought that is being thought.
 pub(super) struct Thought {
     began: Instant,
     drawn: Option<Instant>,
@@ -61,7 +60,7 @@ impl Thought {
     }
 
     pub(super) fn push(&mut self, delta: &str) {
-        /// More than fits on a line of any terminal.
+        /// More than one line of any terminal.
         const KEPT: usize = 2_048;
         if let Some(count) = &mut self.count {
             count.push(delta);
@@ -75,13 +74,13 @@ impl Thought {
         }
     }
 
-    /// The live line, if it is time for a new one.
+    /// The live line, if the last one is old enough.
     pub(super) fn live_line(&mut self, shows: Shows) -> Option<String> {
         if self.drawn.is_some_and(|drawn| drawn.elapsed() < REDRAW) {
             return None;
         }
         self.drawn = Some(Instant::now());
-        // One column is left free, because a full line would wrap.
+        // One column stays free, because a full line would wrap.
         let width = width().saturating_sub(1);
         Some(match shows {
             Shows::Line { .. } => {
@@ -92,7 +91,7 @@ impl Thought {
         })
     }
 
-    /// The line of a thought that has ended: `Thought for 12 s, about 1,240 tokens`. What the provider reports comes later.
+    /// The line of a finished thought: `Thought for 12 s, about 1,240 tokens`. The provider's own count arrives later.
     pub(super) fn line(&self, label: &str, thinking: &Thinking, whole: Option<&str>) -> String {
         let count = self.count.and_then(|it| it.ended(thinking, whole));
         let is_empty = self.count.is_none_or(|it| it.count().tokens == 0);
@@ -107,12 +106,12 @@ impl Thought {
     }
 }
 
-/// Columns of the terminal behind standard error.
+/// Columns of the terminal of standard error.
 pub(super) fn width() -> usize {
     columns(&io::stderr())
 }
 
-/// Columns of the terminal behind a stream.
+/// Columns of the terminal of a stream.
 pub(super) fn columns(stream: &impl AsFd) -> usize {
     const USUAL: usize = 80;
     terminal_size::terminal_size_of(stream)

@@ -1,4 +1,4 @@
-//! What `think ask` asks for beside an answer: a temperature, and the form of the answer.
+//! Further parameters of `think ask`: a temperature, and the format of the answer.
 
 use crate::failure::Failure;
 use clap::Args;
@@ -22,7 +22,7 @@ impl Wish {
         self.schema.is_some()
     }
 
-    /// The request without its messages.
+    /// The request parameters, without messages.
     pub(super) fn read(&self) -> Result<Request, Failure> {
         let temperature = self.temperature.as_deref().and_then(|it| Raw::parse(it).ok());
         let format = self.schema.as_deref().map(format).transpose()?;
@@ -30,7 +30,7 @@ impl Wish {
     }
 }
 
-/// A number of JSON that is not below zero.
+/// Checks for a JSON number of at least 0.
 fn temperature(text: &str) -> Result<String, String> {
     let number = text.parse::<f64>().ok().filter(|it| it.is_finite() && *it >= 0.0);
     let is_json = Raw::parse(text).is_ok();

@@ -1,4 +1,4 @@
-//! What goes with a question: instructions for the model, and files.
+//! Additions to a question: instructions for the model, and files.
 
 use crate::failure::Failure;
 use base64::Engine as _;
@@ -21,12 +21,10 @@ pub(crate) struct Attached {
     files: Vec<PathBuf>,
 }
 
-/// The files that were read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Files {
-    /// The text files, each in a block of code behind its name.
+    /// The text files, each as a code block after its name.
     pub(crate) text: String,
-    /// The images and PDFs.
     pub(crate) media: Vec<Block>,
 }
 
@@ -36,10 +34,10 @@ impl Files {
     }
 }
 
-/// More than any model takes in one file.
+/// More than any model accepts in one file.
 const MOST: u64 = 64 << 20;
 
-/// The first bytes of the formats that models read.
+/// The first bytes of the binary formats that models read.
 const FORMATS: [(&[u8], &str); 5] = [
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -49,7 +47,6 @@ const FORMATS: [(&[u8], &str); 5] = [
 ];
 
 impl Attached {
-    /// Reads the files.
     pub(crate) fn read(&self) -> Result<Files, Failure> {
         let mut files = Files::default();
         for path in &self.files {
@@ -93,7 +90,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// A file in a block of code, whose fence is longer than any in the file.
+/// A file as a code block. The fence is longer than any fence in the file.
 fn fenced(path: &Path, text: &str) -> String {
     let longest = text.split(|char| char != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat((longest + 1).max(3));

@@ -64,7 +64,7 @@ impl Chat {
             .build()
             .map_err(|error| Failure::Failed(format!("the runtime cannot start: {error}")))?;
         let done = runtime.block_on(self.chat());
-        // A model that does not answer keeps nobody here.
+        // A model that does not answer must not delay the exit.
         runtime.shutdown_background();
         done
     }
@@ -139,7 +139,7 @@ impl Chat {
         })
     }
 
-    /// The conversation to go on with.
+    /// The stored conversation to continue.
     async fn resumed(
         &self,
         store: Option<&Conversations>,
@@ -166,10 +166,10 @@ impl Chat {
     }
 }
 
-/// The tools; what their servers have to say goes to the screen.
+/// The tools. Messages of MCP servers go to the screen.
 fn tools(config: &Config, notice: mpsc::UnboundedSender<String>) -> Result<Toolbox, Failure> {
     let here = std::env::current_dir().map_err(|error| Failure::Failed(error.to_string()))?;
-    // When nobody listens any more, there is nobody to tell.
+    // Sending fails only after the screen is gone.
     let notices = Box::new(move |text: &str| drop(notice.send(text.to_owned())));
     Ok(tooling::toolbox(config, &here, Vec::new(), notices)?.attended())
 }
@@ -182,7 +182,7 @@ fn profile(profile: &crate::config::Profile) -> Profile {
     }
 }
 
-/// What is said at the start, in three lines: what one talks to, how to talk to another, and what it may do.
+/// The first notice, in three lines: the model, how to choose another, and what it may do.
 fn greeting(chosen: &Chosen, is_resumed: bool, problem: Option<&str>) -> String {
     let mut lines = Vec::new();
     let name = &chosen.name;

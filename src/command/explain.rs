@@ -1,4 +1,4 @@
-//! `think explain`: what a request would be, and why.
+//! `think explain`: shows the request for a model, and the reasons for its content.
 
 use super::asking::{Asking, env};
 use super::explain_vault::Claim;
@@ -65,7 +65,7 @@ impl Explain {
             Some(wire) => wire,
             None => explain_wire::of(&body)?,
         };
-        // The gateway reads a body only up to its own errors, which name no option of this command.
+        // Checks the JSON here, because the gateway's error messages do not fit this command.
         let doc = Doc::parse(&body).map_err(|error| {
             Failure::Failed(format!("the request is {error}; give a `{}` request", wire.id()))
         })?;
@@ -87,7 +87,7 @@ impl Explain {
         as_text(&preview, count, out)
     }
 
-    /// The model that the command line or its profile names, else the request's own.
+    /// The model of the command line or its profile, or else of the request.
     fn model(&self, config: &Config, doc: &Doc<'_>) -> Result<String, Failure> {
         let said = self.asking.on_command_line(config)?.map(str::to_owned);
         said.or_else(|| doc.root().string("model")).ok_or_else(|| {
@@ -96,7 +96,7 @@ impl Explain {
         })
     }
 
-    /// The settings of the profile and of the command line, as a caller of the gateway says them.
+    /// The settings of the profile and the command line, in the form that callers of the gateway use.
     fn said(&self, config: &Config) -> Result<Vec<String>, Failure> {
         let of_profile = self.asking.profile(config)?.map(|it| it.reasoning.clone());
         let layers: [Partial; 2] = [of_profile.unwrap_or_default(), self.asking.said()?];
@@ -106,11 +106,11 @@ impl Explain {
     }
 }
 
-/// The request with `model` in it, if its API has the model in the body and it names none.
+/// Adds `model` to a request without a model, if its API has the model in the body.
 fn naming(model: &str, wire: &dyn Wire, doc: &Doc<'_>) -> Option<String> {
     let root = doc.root();
     let is_in_path = wire.path("a", false) != wire.path("b", false);
-    // `agent` stands for a model (interactions).
+    // The Interactions API accepts `agent` in place of `model`.
     let is_named = ["model", "agent"].iter().any(|name| root.get(name).is_some());
     if is_in_path || is_named || !root.is_object() {
         return None;
@@ -123,7 +123,7 @@ fn naming(model: &str, wire: &dyn Wire, doc: &Doc<'_>) -> Option<String> {
     Some(w.finish())
 }
 
-/// The options of the gateway that change what it sends.
+/// The gateway options that change requests.
 async fn options(config: &Config) -> Result<Options, Failure> {
     let masker = masking::of_requests(config).await?;
     Ok(Options {
@@ -133,13 +133,11 @@ async fn options(config: &Config) -> Result<Options, Failure> {
     })
 }
 
-/// The tokens of the request as it would be sent.
 fn count(request: &Outgoing) -> TokenCount {
     let mut counter = EffectiveCount::new(Some(thinkthrough_tokenizer::o200k()));
     counter.of_body(&request.body).count
 }
 
-/// The decisions about whole answers.
 fn of_answers(request: &Outgoing) -> impl Iterator<Item = &Decision> {
     request.decisions.iter().filter(|decision| decision.block.is_none())
 }
@@ -183,7 +181,7 @@ fn as_json(preview: &Preview, count: TokenCount) -> String {
     w.finish()
 }
 
-/// The warnings of the request, and why the gateway refuses it, if it does.
+/// The warnings of the request, and the reason if the gateway refuses it.
 fn warnings(preview: &Preview) -> impl Iterator<Item = String> {
     let Preview { outgoing, target, refusal } = preview;
     let refusal = refusal.iter().map(|why| format!("the gateway refuses this request: {why}"));

@@ -1,4 +1,4 @@
-//! The commands: one file each, with its arguments and what it does.
+//! The commands, one file each.
 
 pub(crate) mod acp;
 pub(crate) mod ask;

@@ -1,4 +1,4 @@
-//! `think models`: which models one can ask for, and with `--rules` what is known about models.
+//! `think models`: lists models, or with `--rules` their rules.
 
 use super::asking::env;
 use super::models_rules;
@@ -42,7 +42,6 @@ pub(crate) struct Models {
 }
 
 impl Models {
-    /// Runs the command.
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let config = config::read(self.config.as_deref(), &env).map_err(Failure::Failed)?;
         if self.rules {
@@ -109,7 +108,7 @@ fn cells(row: &Offered) -> [String; 4] {
     [row.name.clone(), context, price, row.missing.clone().unwrap_or_default()]
 }
 
-/// `200000` as `200k`, `1048576` as `1M`.
+/// Formats `200000` as `200k` and `1048576` as `1M`.
 fn short(tokens: u64) -> String {
     match tokens {
         0..1_000 => tokens.to_string(),
@@ -118,7 +117,7 @@ fn short(tokens: u64) -> String {
     }
 }
 
-/// Micro-dollars as dollars, with two digits or as many as it takes.
+/// Formats micro-dollars as dollars, with at least two digits after the point.
 fn dollars(micro: u64) -> String {
     let (whole, part) = (micro / DOLLAR, micro % DOLLAR);
     let digits = format!("{part:06}");

@@ -1,4 +1,4 @@
-//! `think models --rules`: which models have rules, and what they demand.
+//! `think models --rules`: lists models and their contracts.
 
 use std::io::Write;
 
@@ -12,7 +12,6 @@ use crate::config::{Config, ModelEntry};
 use crate::failure::Failure;
 use crate::printed::printed;
 
-/// One line of the list.
 struct Row {
     name: String,
     provider: String,
@@ -23,16 +22,14 @@ struct Row {
     rule: String,
 }
 
-/// Where the built-in rules come from.
 const BUILT_IN: &str = "built-in";
 
-/// The source of rules for models that nobody knew when they were written.
+/// Source of rules for models that are newer than the tables.
 const ASSUMED: &str = "assumed";
 
-/// The source of the models of the configuration.
 const CONFIG: &str = "config";
 
-/// Lists the rules whose name is wanted.
+/// Lists the rules whose name and provider match.
 pub(super) fn print(
     config: &Config,
     is_wanted: &dyn Fn(&str) -> bool,

@@ -1,4 +1,4 @@
-//! `think parse`: a response body in, thoughts, text and tool calls out.
+//! `think parse`: reads a response body, and prints its thoughts, text and tool calls.
 
 use std::io::{self, Write};
 
@@ -45,7 +45,6 @@ pub(crate) struct Parse {
 }
 
 impl Parse {
-    /// Runs the command.
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         if let (Some(provider), Some(wire)) = (self.provider, self.wire)
             && !provider.endpoints.iter().any(|it| it.wire.as_str() == wire.id())
@@ -112,7 +111,6 @@ impl Parse {
     }
 }
 
-/// What the input is read as.
 enum Body {
     Detected(Box<Detected>),
     Provider(Box<ProviderReader>),
@@ -134,7 +132,7 @@ impl Body {
         Ok(match self {
             Body::Detected(detected) => return detected.end(sink),
             Body::Provider(reader) => reader.end(sink),
-            // Any text can be read.
+            // Any text is readable.
             Body::Text(reader) => {
                 reader.end(sink);
                 true
@@ -144,12 +142,12 @@ impl Body {
     }
 }
 
-/// A body whose wire is detected by its beginning.
+/// A body whose wire is detected from its beginning.
 #[derive(Default)]
 struct Detected {
-    /// The bytes before the wire is known.
+    /// The bytes before the wire is detected.
     begun: Vec<u8>,
-    /// The beginning was looked at, and shows no wire if there is no reader.
+    /// Detection has ended. If `reader` is `None`, it found no wire.
     is_seen: bool,
     reader: Option<Reader>,
 }
@@ -170,7 +168,7 @@ impl Detected {
         let Some(seen) = detect::look(&self.begun, is_all) else { return };
         self.is_seen = true;
         let begun = std::mem::take(&mut self.begun);
-        // The likeliest wire of a shape reads every spelling of its fields.
+        // The likeliest wire accepts every known spelling of its fields.
         let wire = seen.wires.first().and_then(|id| wire::find(id));
         self.reader = wire.map(|wire| Reader::new(wire, &Dialect::PLAIN, Form::Auto));
         if let Some(reader) = &mut self.reader {
@@ -193,7 +191,7 @@ impl Detected {
     }
 }
 
-/// Writes a line for each event.
+/// Writes each event as a line of JSON.
 struct Lines<'a> {
     out: &'a mut dyn Write,
     result: io::Result<()>,

@@ -32,14 +32,14 @@ use thinkthrough_store::{KeyState, Limits, Location};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-/// How long work is still taken once the gateway was told to stop, so that whoever balances the load can notice.
+/// How long the gateway still accepts requests after SIGTERM, so that load balancers can react.
 const DELAY: Duration = Duration::from_secs(5);
-/// How long answers that are under way may take then.
+/// Time for answers in progress after that.
 const DRAIN: Duration = Duration::from_secs(25);
-/// How much of that the last spans may take, at least and at most.
+/// Least and most time for exporting the last spans. Flushing the last traces may also take the longer one.
 const FLUSH: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 
-/// How long the start waits for what was learned before it; requests do without.
+/// How long the start waits for learned facts. Requests work without them.
 const INFORMED: Duration = Duration::from_secs(1);
 
 /// Run the gateway: any client points its base URL here and picks any reasoning model
@@ -61,11 +61,10 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    /// Runs the command.
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         thinkthrough_heap::map_large_pieces();
         keep_memory_private();
-        // What a request holds must not be told where it breaks.
+        // The message of a panic may contain parts of a request, so only its location is printed.
         std::panic::set_hook(Box::new(|broken| {
             let place = broken.location().map(ToString::to_string).unwrap_or_default();
             say(format_args!("a request failed within the gateway, at {place}; please report it"));
@@ -121,11 +120,11 @@ impl Serve {
         let refused = |error| cannot_listen(&address, "--listen", &error);
         let vaults: Arc<dyn Vaults> = Arc::new(base.keeper.clone());
         let mut running = serve(listener, models, Some(vaults), options).map_err(refused)?;
-        // What was learned before a restart is known to the first who asks.
+        // The first request shall already know the facts that earlier runs learned.
         running.informed(INFORMED).await;
         let door = admin.as_ref().map_or(addr, |(_, addr)| *addr);
         let operated = Operated { viewer: base.viewer.clone(), scheme, door };
-        // Before anybody knows that the gateway is there.
+        // `think ui` must work as soon as the address is printed.
         let answering = operated.answer();
         writeln!(out, "listening on {scheme}://{addr}")?;
         out.flush()?;
@@ -143,7 +142,7 @@ impl Serve {
             delay = self.wait(&mut signals, &running, &base, now) => delay,
             () = crate::heap::watch(&running) => Duration::ZERO,
         };
-        // Whoever says it twice means it.
+        // A second stop signal ends the drain.
         tokio::select! {
             () = base.drain(running, delay) => {}
             () = signals.again() => {}
@@ -155,7 +154,7 @@ impl Serve {
         Ok(())
     }
 
-    /// Reads the configuration again when it is told to; gives the time that is left once it is told to stop.
+    /// Handles signals until one stops the gateway. Returns the delay before the drain.
     async fn wait(
         &self,
         signals: &mut Signals,
@@ -188,7 +187,7 @@ impl Serve {
         Ok(config)
     }
 
-    /// Reads the configuration again; requests that come from now on see it.
+    /// Reads the configuration again and applies it to new requests.
     async fn reload(
         &self,
         running: &Running,
@@ -223,7 +222,7 @@ fn nothing(_: &str) -> Option<String> {
     None
 }
 
-/// Whether the configuration says whose the gateway is, as far as that can be seen without the store.
+/// Checks, without opening the store, that the configuration decides whether callers need keys.
 fn may_begin(config: &Config) -> Result<(), Failure> {
     let server = &config.server;
     let is_shared = config.store.as_ref().is_some_and(|store| match store.location {
@@ -240,7 +239,7 @@ fn may_begin(config: &Config) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether this address may be served, with these credentials in the gateway's hands.
+/// Checks that no stranger can use the gateway's credentials at this address.
 fn may_serve(config: &Config, addr: SocketAddr, has_keys: bool) -> Result<(), Failure> {
     if config.server.pass_through {
         if !config.keys.is_empty() {
@@ -277,20 +276,20 @@ fn log(config: &Config) -> Result<Log, Failure> {
     })
 }
 
-/// What stays the same while the gateway runs.
+/// State that a reload keeps.
 struct Base {
     connections: usize,
-    /// Connections to upstreams that a new configuration does not change.
+    /// Connections to upstreams, which stay open when the configuration is reloaded.
     upstreams: Connections,
     listeners: Vec<SocketAddr>,
     log: Log,
     traces: Traces,
     audit: Option<Audit>,
-    /// Where requests are announced, and who hears what must not be told there.
+    /// The event publisher, and the registered credentials that it masks.
     masked: (Events, Arc<Heard>),
     viewer: Viewer,
     keeper: Keeper,
-    /// What its vault keeps, as the configuration says now.
+    /// The configured retention limits of the vault.
     limits: watch::Sender<Limits>,
 }
 
@@ -303,18 +302,19 @@ impl Base {
     async fn routes(&self, config: Config) -> Arc<Routes> {
         let (connections, listeners) = (self.upstreams.clone(), self.listeners.clone());
         let config = Config { connections, listeners, ..config };
-        // Where callers bring their own keys, those of this machine's user are none of theirs.
+        // With pass-through, callers bring their own keys, and the keys in this environment must not be used.
         let lookup = if config.server.pass_through { nothing } else { env };
         let served = local::served(&config).await;
         Arc::new(Routes::new(config, lookup, served))
     }
 
-    /// Ends what is under way, and gives the store, its journal and the collector the time that is left.
+    /// Finishes the requests in progress, then flushes traces, the store and spans.
     async fn drain(&self, running: Running, delay: Duration) {
         let told = Instant::now();
         running.drain(delay, DRAIN).await;
         if let Some(audit) = &self.audit {
-            // What neither the store nor a journal takes in this time is lost, which is said below.
+            // Traces that neither the store nor a journal accepts in this time are lost. The caller reports their
+            // number.
             drop(tokio::time::timeout(FLUSH[1], audit.flush()).await);
         }
         if let Some(store) = self.keeper.store() {
@@ -326,13 +326,13 @@ impl Base {
         self.traces.close(left.clamp(least, most)).await;
     }
 
-    /// What the configuration says, if this address may be served with it.
+    /// Converts the configuration into gateway options. Fails if it must not be served at this address.
     fn options(&self, config: &Config, addr: SocketAddr) -> Result<Options, Failure> {
         let server = &config.server;
         let state = self.keeper.state();
         let has_keys = match server.keyless {
             Some(is_keyless) => !is_keyless,
-            // What cannot be known yet lets nobody in.
+            // Until the store has reported whether there are keys, callers need one.
             None => !config.keys.is_empty() || state != Some(KeyState::Never),
         };
         may_serve(config, addr, has_keys)?;
@@ -342,7 +342,7 @@ impl Base {
                  keyless = true`"
             ));
         }
-        // On an address for others nobody comes in without a key, whatever the store says later.
+        // At an address that other machines reach, callers always need a key, even if the store later reports no keys.
         let is_always = server.keyless == Some(false) || !addr.ip().is_loopback();
         let wanted = match (server.pass_through, is_always) {
             (true, _) => Wanted::Never,
@@ -385,7 +385,8 @@ impl Base {
     }
 }
 
-/// Says where the viewer is, on a terminal with a link that lets one browser in: a log must not have one.
+/// Prints the address of the viewer. Only a terminal gets a link that signs a browser in, because logs must not contain
+/// one.
 fn invite(operated: &Operated) {
     let is_terminal = std::io::stderr().is_terminal();
     match is_terminal.then(|| operated.link()).flatten() {
@@ -394,7 +395,8 @@ fn invite(operated: &Operated) {
     }
 }
 
-/// How many bytes may be in flight: what the configuration says, else half of what the system grants, within reason.
+/// The most bytes of requests in flight: the configured number, or else half of the system's memory limit and at most
+/// 256 MiB.
 fn in_flight(load: Load, body_limit: usize) -> InFlight {
     const USUAL: usize = 256 * 1024 * 1024;
     let granted = memory::granted().map_or(usize::MAX, |granted| granted / 2);
@@ -406,24 +408,23 @@ fn in_flight(load: Load, body_limit: usize) -> InFlight {
     }
 }
 
-/// How many callers can be served at a time with the descriptors that the system grants; each needs two.
+/// The number of callers that the file descriptors of this process allow. Each caller needs two.
 fn connections() -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    /// For the store, the log, and what the runtime needs.
+    /// Descriptors for the store, the log and the runtime.
     const OTHERS: u64 = 64;
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // What cannot be raised is used as it is.
+    // If the limit cannot be raised, the current one applies.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     let granted = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let usual = Options::default().connections;
     usize::try_from(granted.saturating_sub(OTHERS) / 2).unwrap_or(usual).clamp(8, usual)
 }
 
-/// Keys and thoughts that the process holds in memory stay there: it leaves no image behind when it breaks, and no other
-/// process of the same user looks into it.
+/// Protects keys and thoughts in memory: disables core dumps, and access by other processes of the same user.
 fn keep_memory_private() {
     use rustix::process::{Resource, Rlimit, setrlimit};
-    // Where the system does not grant it, the gateway serves all the same.
+    // Without permission for this, the gateway serves all the same.
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     #[cfg(target_os = "linux")]
     {
@@ -432,7 +433,6 @@ fn keep_memory_private() {
     }
 }
 
-/// What the process is told from outside.
 struct Signals {
     hangup: Signal,
     interrupt: Signal,
@@ -441,9 +441,9 @@ struct Signals {
 
 enum Told {
     Reload,
-    /// In good order, as a service is stopped.
+    /// SIGTERM: a service manager stops the gateway.
     Stop,
-    /// At a terminal, where nobody balances a load.
+    /// Ctrl-C at a terminal: stops without a delay for load balancers.
     StopNow,
 }
 
@@ -467,7 +467,7 @@ impl Signals {
         }
     }
 
-    /// Comes when the end is asked for once more.
+    /// Waits for another stop signal.
     async fn again(&mut self) {
         while matches!(self.next().await, Told::Reload) {}
     }

@@ -1,4 +1,4 @@
-//! `think sim`: the simulated providers behind a socket.
+//! `think sim`: serves the simulated providers over HTTP.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -46,7 +46,6 @@ pub(crate) struct Sim {
 }
 
 impl Sim {
-    /// Runs the command.
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         if self.list {
             return if self.json { print_json(out) } else { print_table(out) };

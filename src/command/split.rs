@@ -1,4 +1,4 @@
-//! `think split`: a model's text in, what is visible and what was thought out.
+//! `think split`: splits a model's text into the visible part and the thought.
 
 use std::io::Write;
 
@@ -45,8 +45,8 @@ pub(crate) struct Split {
     input: Input,
 }
 
-/// The families that are looked for if the usual tags are not there: those whose tags are seen in any text. Families whose
-/// thought begins without a tag are not among them.
+/// Tag families to suggest if the text has no `<REASONING>` block. Families whose thought begins without a tag would
+/// match any text.
 const NAMED: [&str; 5] = ["think", "thinking", "thought", "harmony", "gemma4"];
 
 fn has_thought(halves: &Halves) -> bool {
@@ -57,7 +57,6 @@ fn has_thought(halves: &Halves) -> bool {
 }
 
 impl Split {
-    /// Runs the command.
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let options = SplitOptions {
             start: if self.starts_open { Start::Thought } else { Start::Family },
@@ -76,12 +75,12 @@ impl Split {
         Ok(())
     }
 
-    /// Whether no option says which tags are meant, or that there are none.
+    /// Returns true if no option names the tags or says where a thought begins.
     fn is_usual(&self) -> bool {
         self.tags.is_none() && self.open.is_none() && !self.thinking_off && !self.starts_open
     }
 
-    /// Names the first family whose tags the text has.
+    /// Suggests the first family whose tags the text has.
     fn tell_other_tags(&self, text: &str, options: &SplitOptions) {
         let has = |name: &&str| {
             let tags = TagSpec::named(name);

@@ -11,7 +11,6 @@ use thinkthrough_core::provider;
 use thinkthrough_core::wire::WireId;
 use thinkthrough_gateway::{OnDisconnect, may_forward};
 
-/// The keys of `[providers.NAME]`.
 const KEYS: [&str; 10] = [
     "extends",
     "wire",
@@ -75,7 +74,7 @@ fn wire(section: Section<'_>) -> Result<Option<WireId>, String> {
     Ok(Some(wire))
 }
 
-/// Names of headers, or beginnings of names with a star.
+/// Names of headers, or prefixes of names with `*` at the end.
 fn forward_headers(section: Section<'_>) -> Result<Vec<String>, String> {
     let list = section.strings("forward_headers")?.unwrap_or_default();
     let list: Vec<String> = list.iter().map(|name| name.trim().to_ascii_lowercase()).collect();

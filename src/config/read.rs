@@ -17,7 +17,7 @@ use thinkthrough_core::runaway::Runaway;
 use thinkthrough_core::settings::Partial;
 use toml::{Table, Value};
 
-/// Reads the file that `--config` names, else the one at its usual place if there is one.
+/// Reads the file of `--config`, or else the file at its default place if it exists.
 pub(crate) fn read(named: Option<&Path>, lookup: Lookup<'_>) -> Result<Config, String> {
     let path = match named {
         Some(path) => path.to_owned(),
@@ -37,7 +37,7 @@ pub(crate) fn read(named: Option<&Path>, lookup: Lookup<'_>) -> Result<Config, S
     Ok(Config { path: Some(path), warnings, ..config })
 }
 
-/// What the file names and the environment does not have; one warning for each variable.
+/// Warnings about variables that the file names and the environment lacks, at most one for each variable.
 pub(super) fn warnings_of(table: &Table, lookup: Lookup<'_>) -> Vec<String> {
     let mut found = references::unset(table, lookup);
     found.extend(references::keyless(table, lookup));
@@ -46,7 +46,7 @@ pub(super) fn warnings_of(table: &Table, lookup: Lookup<'_>) -> Vec<String> {
     found.into_iter().map(|(_, warning)| warning).collect()
 }
 
-/// The parser shows the place in several lines; a message has one.
+/// Converts the parser's message of several lines into one line.
 fn in_a_line(text: &str, error: &toml::de::Error) -> String {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
@@ -56,7 +56,8 @@ fn in_a_line(text: &str, error: &toml::de::Error) -> String {
     format!("line {line}, column {column}: {message}; `think config check` shows the place")
 }
 
-/// What is said of a number that no number of a configuration can be: where it stands is known of the file without it.
+/// The message for a number that exceeds TOML's range. It names the key, which the parser does not report: `number` is
+/// replaced by two small numbers, and the results are compared.
 pub(super) fn too_large(text: &str, error: &toml::de::Error) -> Option<String> {
     let span = error.span()?;
     let number = text.get(span.clone())?;
@@ -76,7 +77,7 @@ pub(super) fn too_large(text: &str, error: &toml::de::Error) -> Option<String> {
     ))
 }
 
-/// The names that lead to the one value in which two tables differ.
+/// The path of keys to the one value in which two tables differ.
 fn differs_at(one: &Value, other: &Value) -> Option<Vec<String>> {
     let (Value::Table(one), Value::Table(other)) = (one, other) else {
         return (one != other).then(Vec::new);
@@ -87,7 +88,7 @@ fn differs_at(one: &Value, other: &Value) -> Option<Vec<String>> {
     })
 }
 
-/// Reads a configuration as if it stood in a file of this folder.
+/// Reads a configuration text as if it were a file in this folder.
 #[cfg(test)]
 pub(crate) fn of_text(text: &str, lookup: Lookup<'_>, folder: &Path) -> Result<Config, String> {
     config(&text.parse().map_err(|error: toml::de::Error| error.to_string())?, lookup, folder)
@@ -202,10 +203,10 @@ pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result
     Ok(config)
 }
 
-/// Where nothing is said.
+/// Default of `compress_at`, in percent.
 const COMPRESS_AT: u8 = 80;
 
-/// `[chat] runaway` and `[server] runaway`: what is done about thoughts that say the same again and again.
+/// `[chat] runaway` and `[server] runaway`: the action for thoughts that repeat the same text.
 pub(super) fn runaway(section: Section<'_>) -> Result<Option<Runaway>, String> {
     let Some(value) = section.table.get("runaway") else { return Ok(None) };
     let wrong = || section.wrong("runaway", "\"off\", \"warn\" or \"cut\"");

@@ -1,19 +1,19 @@
-//! `[reasoning]`, and the names that other systems have for the same settings.
+//! `[reasoning]`, and other systems' names for the same settings.
 
 use super::table::Section;
 use crate::nearest::nearest;
 use thinkthrough_core::settings::{Key, Partial};
 use toml::Value;
 
-/// The keys of a section that hold settings.
+/// The keys of a section that have settings.
 pub(super) const KEYS: [&str; 3] = ["reasoning", "thinking", "show_thinking"];
 
-/// The settings that a section says: `reasoning = { ... }`, `thinking = { context_mode = ... }`, `show_thinking`.
+/// Reads the settings of a section: `reasoning = { ... }`, `thinking = { context_mode = ... }`, `show_thinking`.
 pub(super) fn reasoning(section: Section<'_>) -> Result<Partial, String> {
     reasoning_and(section, &[])
 }
 
-/// Likewise, where others read `more` keys of `thinking`.
+/// Like [`reasoning`], but accepts `more` keys of `thinking`, which the caller reads.
 pub(super) fn reasoning_and(section: Section<'_>, more: &[&str]) -> Result<Partial, String> {
     let mut partial = Partial::default();
     for (key, value) in section.table("reasoning")?.into_iter().flatten() {

@@ -1,7 +1,7 @@
-//! Names in the file that must lead somewhere: providers, models, roles. And variables that must be set.
+//! Checks that names in the configuration (providers, models, roles) exist, and that its variables are set.
 //!
-//! The file's own tables are looked at, not what was read of them, so that everything that dangles is found although
-//! something else in the file is wrong.
+//! The checks read the TOML tables and not the parsed [`Config`](super::Config), so that they also work if another part
+//! of the file is invalid.
 
 use super::places::Lookup;
 use crate::nearest::nearest;
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use thinkthrough_core::provider::{self, ModelRule, Provider};
 use toml::{Table, Value};
 
-/// The names that the file gives, in its order.
+/// The names in the file, in its order.
 struct Names<'a> {
     providers: Vec<&'a str>,
     models: Vec<&'a str>,
@@ -35,7 +35,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Every name that leads nowhere: key, value, and the nearest name that is known.
+/// A message for each unknown name, with its key and the nearest known name.
 pub(super) fn dangling(root: &Table) -> Vec<String> {
     let names = Names::of(root);
     let mut found = Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn dangling(root: &Table) -> Vec<String> {
         found.extend(names.entry(name, entry));
     }
     for (name, _) in tables(root, "prices") {
-        // A pattern may be of any provider.
+        // A pattern may match any provider.
         let provider = name.split('/').next().filter(|it| !it.contains('*') && *it != SIMULATED);
         found.extend(provider.and_then(|it| names.provider(&format!("prices.{name}"), it)));
     }
@@ -57,7 +57,7 @@ pub(super) fn dangling(root: &Table) -> Vec<String> {
     }
     for (key, entry) in tables(root, "keys") {
         let providers = entry.get("providers").and_then(Value::as_array).into_iter().flatten();
-        // A pattern may be of any provider.
+        // A pattern may match any provider.
         let said = providers.filter_map(Value::as_str);
         for provider in said.filter(|it| !it.contains('*') && *it != SIMULATED) {
             found.extend(names.provider(&format!("keys.{key}.providers"), provider));
@@ -74,7 +74,7 @@ pub(super) fn dangling(root: &Table) -> Vec<String> {
 /// A variable and the warning about it.
 type Unset = (String, String);
 
-/// Every variable that the file names and that holds nothing.
+/// The variables that the file names and that are unset or blank.
 pub(super) fn unset(root: &Table, lookup: Lookup<'_>) -> Vec<Unset> {
     let mut found = Vec::new();
     for (key, value) in root.iter().filter(|(key, _)| *key != "keys") {
@@ -138,7 +138,7 @@ impl Names<'_> {
         self.providers.contains(&name) || provider::find(name).is_some()
     }
 
-    /// The file's own first: they are likelier to be meant.
+    /// The file's own providers first, because they are more likely to be meant.
     fn known_providers(&self) -> Vec<&str> {
         let built_in = provider::ALL.iter().map(|provider| provider.id);
         self.providers.iter().copied().chain(built_in).collect()
@@ -153,7 +153,7 @@ impl Names<'_> {
         self.model(&format!("roles.{role}"), model)
     }
 
-    /// A model as requests name it.
+    /// Checks a model's name as in a request.
     fn model(&self, at: &str, name: &str) -> Option<String> {
         if name.trim().is_empty() {
             return Some(format!("`{at}` is empty; name a model there"));
@@ -172,9 +172,9 @@ impl Names<'_> {
         }
         let is_known = split.is_some_and(|(provider, _)| self.can_reach(provider));
         let takes_any = self.reach.any().is_some();
-        // Without models of its own the file leaves names to its only provider.
+        // A file without models leaves all names to its only provider.
         let is_left = self.models.is_empty() && self.reach.only().is_some();
-        // A pattern for any vendor says nothing about a vendor that is spelled wrong.
+        // A rule for all vendors does not prove that this vendor exists.
         let is_ruled = || match split {
             Some(_) => self.rulers().iter().any(|it| rules(it, name).any(names_vendor)),
             None => self.rulers().iter().any(|it| has_rule(it, name)),
@@ -198,7 +198,7 @@ impl Names<'_> {
         Some(format!("`{at}` is `{name}`, which is no model; {instead}"))
     }
 
-    /// Whether names of models can begin with the provider's.
+    /// Returns true if a model's name can begin with this provider.
     fn can_reach(&self, provider: &str) -> bool {
         match self.reach.is_configured() {
             true => self.reach.has(provider),
@@ -206,7 +206,7 @@ impl Names<'_> {
         }
     }
 
-    /// The providers whose rules say whose a model is.
+    /// The providers whose rules may match a model's name.
     fn rulers(&self) -> Vec<&'static Provider> {
         match self.reach.is_configured() {
             true => self.reach.providers().iter().filter_map(|it| it.built_in).collect(),
@@ -214,7 +214,7 @@ impl Names<'_> {
         }
     }
 
-    /// What is said about a model whose provider is known by its rule only, and has no key.
+    /// Warns about a model whose provider is known only by a rule, if that provider's key is not set.
     fn keyless(&self, at: &str, name: &str, lookup: Lookup<'_>) -> Option<Unset> {
         if self.reach.any().is_some() || name.contains('/') || name.starts_with("role:") {
             return None;
@@ -236,7 +236,7 @@ impl Names<'_> {
     }
 }
 
-/// Models that are named, and whose provider has neither an entry nor a key.
+/// Warnings about named models whose provider has neither an entry nor a key.
 pub(super) fn keyless(root: &Table, lookup: Lookup<'_>) -> Vec<Unset> {
     let names = Names::of(root);
     let mut named: Vec<(String, &str)> = Vec::new();
@@ -261,7 +261,7 @@ fn simulator(at: &str, id: &str) -> Option<String> {
     Some(format!("`{at}` is `{id}`, which is no simulated model; {}", instead(id, &known)))
 }
 
-/// Whether a provider has a rule of its own for the model.
+/// Returns true if a rule of the provider matches the model.
 fn has_rule(provider: &Provider, model: &str) -> bool {
     rules(provider, model).next().is_some()
 }

@@ -1,4 +1,4 @@
-//! `[server]`: where the gateway listens, and for whom.
+//! `[server]`: the gateway's addresses, access, log and load limits.
 
 use super::client::duration;
 use super::limits::limit;
@@ -13,26 +13,26 @@ use thinkthrough_core::budget::Limit;
 use thinkthrough_core::runaway::Runaway;
 use thinkthrough_gateway::LogForm;
 
-/// `[server]`; what it does not say is as without it.
+/// The settings of `[server]`, with defaults for missing keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
     pub(crate) listen: String,
     pub(crate) hosts: Vec<String>,
-    /// Where metrics are served; `None`: on the main listener, for callers on this machine.
+    /// Address for metrics. `None`: the main listener, for callers on this machine.
     pub(crate) admin_listen: Option<String>,
     pub(crate) tls: Option<Certificate>,
-    /// Callers bring their own upstream credential.
+    /// Callers use their own upstream credentials.
     pub(crate) pass_through: bool,
-    /// Whether no keys are wanted; `None`: as store and configuration have some or not.
+    /// Callers need no keys. `None`: they need one if the store or the configuration has keys.
     pub(crate) keyless: Option<bool>,
-    /// The form of the log; `None`: there is none.
+    /// The format of the log. `None`: no log.
     pub(crate) log: Option<LogForm>,
-    /// What is done about thoughts that say the same again and again.
+    /// The action for thoughts that repeat the same text.
     pub(crate) runaway: Runaway,
     pub(crate) load: Load,
 }
 
-/// How much load is taken at a time; what is not said is as without it.
+/// Load limits. The gateway has defaults for all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Load {
     pub(crate) in_flight: Option<usize>,
@@ -65,7 +65,6 @@ impl Default for Server {
     }
 }
 
-/// The keys of `[server]`.
 pub(super) const KEYS: [&str; 13] = [
     "listen",
     "hosts",

@@ -1,11 +1,10 @@
-//! Tables of the configuration, read key by key, so that every unknown key is an error that names the nearest one.
+//! Typed access to the tables of the configuration. An unknown key is an error that names the nearest known one.
 
 use super::places::from_file;
 use crate::nearest::nearest;
 use std::path::Path;
 use toml::{Table, Value};
 
-/// A table and the name under which it stands.
 #[derive(Clone, Copy)]
 pub(super) struct Section<'a> {
     pub(super) name: &'a str,
@@ -13,7 +12,7 @@ pub(super) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// The last part of the table's name; names of the user's own may hold dots.
+    /// The name without its first part. Users choose the rest, which may contain dots.
     pub(super) fn own_name(self) -> String {
         self.name.split_once('.').map_or(self.name, |(_, name)| name).to_owned()
     }
@@ -60,8 +59,8 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// A program and its arguments: a list, or a line for the shell. A program that is named by a relative path is
-    /// looked for beside the file.
+    /// A command: a list that begins with a program, or a line for the shell. A relative path of the program is
+    /// resolved from the configuration's folder.
     pub(super) fn command(self, key: &str, folder: &Path) -> Result<Option<Vec<String>>, String> {
         let what = "a list of strings that begins with a program, or a line for the shell";
         let mut command = self.typed(key, what, |value| match value {
@@ -79,7 +78,7 @@ impl<'a> Section<'a> {
         Ok(command)
     }
 
-    /// Which of two names of one key is used.
+    /// Returns the used one of two names for the same key.
     pub(super) fn one_of(self, keys: [&str; 2]) -> Result<Option<&str>, String> {
         match keys.map(|key| self.table.contains_key(key)) {
             [true, true] => Err(format!(
@@ -110,7 +109,7 @@ impl<'a> Section<'a> {
             .collect()
     }
 
-    /// What is said of a value that is not what is allowed. Not for values that may be secret.
+    /// The error for a value that is not allowed. It contains the value, so it must not be used for secrets.
     pub(super) fn wrong(self, key: &str, allowed: &str) -> String {
         const LONGEST: usize = 60;
         let at = self.at(key);
@@ -137,7 +136,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// A line as the system's shell takes it.
+/// The command that runs a line in the system's shell.
 fn shell(line: &str) -> Vec<String> {
     let shell = if cfg!(windows) { ["cmd", "/C"] } else { ["/bin/sh", "-c"] };
     shell.into_iter().chain([line]).map(str::to_owned).collect()

@@ -1,4 +1,4 @@
-//! The question of `think ask`: the words of the command line, and what is piped in behind them.
+//! The question of `think ask`: the words of the command line, then standard input.
 
 use crate::place::Place;
 use crate::server::PATIENCE;
@@ -31,7 +31,6 @@ impl Desk {
         [&all[..], words].concat()
     }
 
-    /// What was asked last.
     fn question(&self) -> String {
         self.upstream.last()["messages"][0]["content"].as_str().unwrap().to_owned()
     }
@@ -65,7 +64,7 @@ fn a_file_is_read_and_what_holds_nothing_is_not_waited_for() {
         let status = command.stdin(File::open(from).unwrap()).output().unwrap().status;
         assert_eq!((status.code(), desk.question().as_str()), (Some(0), asked), "{from}");
     }
-    // Closed.
+    // Standard input is closed.
     let line = format!(
         "exec {} ask --config {} -m own/m --tools off closed <&-",
         env!("CARGO_BIN_EXE_think"),

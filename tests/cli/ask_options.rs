@@ -1,4 +1,4 @@
-//! The basics of a question: without a command, with instructions and files, its form, and what is printed of the answer.
+//! Options of a question: its form, instructions and files, and the output of its answer.
 
 use crate::place::Place;
 use crate::upstream::{Upstream, chat};
@@ -25,7 +25,7 @@ impl Desk {
         Desk { place, upstream, config }
     }
 
-    /// `think ask` with these words. Returns the output and what stands on standard error.
+    /// Runs `think ask`. Returns standard output and standard error.
     #[track_caller]
     fn ask(&self, words: &[&str]) -> (String, String) {
         self.run("ask", words)

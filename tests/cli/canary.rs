@@ -1,5 +1,5 @@
-//! Secrets that come in by every door of a gateway, looked for afterwards in every byte that it kept, said or sent to
-//! anybody but the provider and the caller.
+//! Sends secrets through every input of a gateway, and searches for them in all its stored data, output and requests to
+//! third parties.
 
 use crate::collector::Collector;
 use crate::place::Place;
@@ -12,10 +12,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How many requests each door sees.
 const ROUNDS: usize = 12;
 
-/// Secrets of a form that everybody knows; each is nobody's and stands in one place only.
+/// Unique secrets in a well-known format (tokens of GitHub), each used in one place only.
 #[derive(Clone, Default)]
 struct Canaries(Arc<Mutex<Vec<(String, String)>>>);
 
@@ -35,12 +34,12 @@ impl Canaries {
         canary
     }
 
-    /// The doors whose canaries stand in these bytes, in any encoding.
+    /// The inputs whose secrets are in these bytes, in plain text, hex or base64.
     fn found(&self, bytes: &[u8]) -> Vec<String> {
         let (all, text) = (self.0.lock().unwrap(), String::from_utf8_lossy(bytes));
         let is_there = |canary: &str| {
             let hex: String = canary.bytes().map(|byte| format!("{byte:02x}")).collect();
-            // The middle of a text in base64 is the same wherever the text begins in one of three ways.
+            // Base64 depends on the offset of the text modulo 3, so all three alignments are searched.
             let coded = (0..3).map(|skip| base64(&canary.as_bytes()[skip..]));
             let forms = [canary.to_owned(), hex.to_uppercase(), hex];
             forms.into_iter().chain(coded).any(|form| text.contains(&form))
@@ -52,7 +51,7 @@ impl Canaries {
     }
 }
 
-/// Whole groups only.
+/// Base64 of the complete groups of three bytes.
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let groups = bytes.chunks_exact(3).flat_map(|group| {
@@ -62,7 +61,7 @@ fn base64(bytes: &[u8]) -> String {
     groups.collect()
 }
 
-/// A provider that thinks and says canaries, and that refuses every fourth request with one in its words.
+/// A provider whose thoughts, answers and errors contain secrets. Every fourth answer is an error.
 fn provider(canaries: &Canaries) -> Upstream {
     let (canaries, mut asked) = (canaries.clone(), 0);
     Upstream::answering(move |_| {
@@ -109,7 +108,7 @@ fn ask(gateway: &Server, canaries: &Canaries) {
     );
     let path = format!("/v1/chat/completions?odd={}", fly("address"));
     gateway.request("POST", &path, &headers, &body.to_string());
-    // Names with secrets between other words, before and behind where long ones are cut.
+    // Names with a secret between other words, before and after the place where long names are cut.
     let around = |door: &str, n: usize| format!("{}deploy\n{}\nend", "x".repeat(n), fly(door));
     let hello = json!([{"role": "user", "content": "Hello."}]);
     for before in [0, 185, 400] {
@@ -127,7 +126,7 @@ fn ask(gateway: &Server, canaries: &Canaries) {
         let body = json!({"model": around("model between lines", before), "messages": hello});
         gateway.request("POST", "/v1/chat/completions", &headers, &body.to_string());
     }
-    // What goes wrong tells of it.
+    // Error messages may quote the request.
     let wrong = json!({"model": fly("model"), "messages": []}).to_string();
     gateway.request("POST", "/v1/chat/completions", "content-type: application/json\r\n", &wrong);
     gateway.request("GET", &format!("/v1/{}", fly("path")), "", "");
@@ -150,7 +149,7 @@ fn settled(gateway: &Server) {
     }
 }
 
-/// What the viewer is given: its page, and every answer that its pages ask for.
+/// Collects the viewer's page, and its answers to all requests of its pages.
 fn viewed(gateway: &Server, traces: &[String], places: &mut Vec<(String, Vec<u8>)>) {
     let link = ui::link(gateway);
     let (_, token) = link.split_once("#/sign-in/").unwrap();
@@ -174,7 +173,6 @@ fn viewed(gateway: &Server, traces: &[String], places: &mut Vec<(String, Vec<u8>
     }
 }
 
-/// What commands that tell how things stand print.
 fn diagnosed(place: &Place, file: &str, places: &mut Vec<(String, Vec<u8>)>, secret: &str) {
     let body = json!({"model": "m", "messages": [{"role": "user", "content": "What is it?"}]});
     let request = place.write("request.json", &body.to_string());
@@ -198,14 +196,14 @@ fn diagnosed(place: &Place, file: &str, places: &mut Vec<(String, Vec<u8>)>, sec
         let ran = ran.output().unwrap();
         let said = [ran.stdout, ran.stderr].concat();
         assert!(ran.status.success(), "{args:?}: {}", String::from_utf8_lossy(&said));
-        // There are no conversations and no keys.
+        // The lists are empty, because there are no conversations and keys.
         let may_be_silent = ["config", "sessions", "keys"].contains(&args[0]);
         assert!(may_be_silent || !said.is_empty(), "{args:?} says nothing");
         places.push((args.join(" "), said));
     }
 }
 
-/// Every file below a folder but what the test wrote itself.
+/// Collects all files below a folder, except files of the test itself.
 fn files(folder: &Path, all: &mut Vec<(String, Vec<u8>)>) {
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let path = entry.path();

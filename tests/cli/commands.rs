@@ -1,4 +1,4 @@
-//! What the commands print and how they end.
+//! Output and exit codes of the commands.
 
 use crate::program::{command, think};
 use serde_json::{Value, json};
@@ -115,7 +115,7 @@ fn events_come_while_the_stream_is_read() {
     let first = STREAM.windows(2).position(|two| two == b"\n\n").unwrap() + 2;
     stdin.write_all(&STREAM[..first]).unwrap();
     stdin.flush().unwrap();
-    // These two come although the input is still open.
+    // The two events arrive although the input is still open.
     assert_eq!(
         line(),
         json!({"type": "thinking_start", "block": 0, "sourceField": "reasoning_content"})
@@ -315,7 +315,7 @@ fn completions_and_manual_name_every_command_and_every_option_there_is() {
     }
 }
 
-/// The commands that the help of a command lists.
+/// The commands in the help of a command.
 fn below(command: &[&str]) -> Vec<String> {
     let help = think(&[command, &["--help"]].concat(), b"").out;
     let list = help.split("Commands:\n").nth(1).expect("it lists commands");

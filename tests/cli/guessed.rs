@@ -1,4 +1,4 @@
-//! What is understood without an option: the API of a body, the tags of a text, the form of a conversation.
+//! Detection without options: the API of a body, the tags of a text, the format of a conversation.
 
 use crate::place::Place;
 use crate::program::think;

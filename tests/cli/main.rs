@@ -1,7 +1,7 @@
-//! The built program, run as users run it: what it prints, and how it ends.
+//! Runs the built program, and checks its output and exit codes.
 //!
-//! Recorded traffic of every wire goes through `think parse` and is compared with what the recordings expect, by a
-//! judge that knows only the recordings' own description and the public shape.
+//! Recorded traffic of every wire goes through `think parse`. A judge compares the output with the expectations in the
+//! recordings. It knows only their description and the public output format.
 
 #![expect(
     clippy::expect_used,

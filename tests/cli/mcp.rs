@@ -1,4 +1,4 @@
-//! Tools of an MCP server, written with the official SDK: over standard input and output, and over HTTP.
+//! Tools of an MCP server that uses the official SDK, over standard input and output and over HTTP.
 
 use crate::scripted::{Scripted, call};
 use hyper_util::rt::TokioIo;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A server whose list of tools grows by one when `unlock` is called.
+/// A server that offers one more tool after a call of `unlock`.
 #[derive(Clone, Default)]
 pub(crate) struct Small {
     is_unlocked: Arc<AtomicBool>,
@@ -61,7 +61,7 @@ impl ServerHandler for Small {
             _ => {
                 self.is_unlocked.store(true, Ordering::SeqCst);
                 context.peer.notify_tool_list_changed().await.unwrap();
-                // Over HTTP it comes on another stream than the answer, which would overtake it on a busy machine.
+                // Over HTTP the notification has its own stream. On a busy machine, the answer could arrive first.
                 tokio::time::sleep(Duration::from_millis(500)).await;
                 CallToolResult::success(vec![ContentBlock::text("unlocked")])
             }
@@ -74,7 +74,8 @@ pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 
-/// Run by the others as a program of its own, which speaks on descriptor 3: the harness has the usual one.
+/// Other tests run this test in a separate process as their server. It writes to descriptor 3, because the test harness
+/// writes to standard output.
 #[test]
 fn small_server() {
     let Ok(farewell) = std::env::var("SMALL_SERVER_SAYS_BYE_IN") else {
@@ -118,7 +119,7 @@ fn check(script: &Scripted) {
 
 pub(crate) fn stdio(farewell: &str) -> String {
     let exe = std::env::current_exe().unwrap();
-    // On a busy machine it may be asked to end before it has noticed that its input did.
+    // On a busy machine, SIGTERM may arrive before the server has read the end of its input.
     let start = "trap '' TERM; exec \"$0\" --exact mcp::small_server --nocapture 3>&1 >/dev/null";
     format!(
         "[mcp.small]\ncommand = [\"sh\", \"-c\", {}, {}]\nenv = {{ SMALL_SERVER_SAYS_BYE_IN = {} }}\n",
@@ -163,7 +164,7 @@ pub(crate) fn small() -> Small {
     Small::default()
 }
 
-/// Serves until the runtime goes; gives the address.
+/// Serves until the runtime ends. Returns the address.
 pub(crate) fn over_http(runtime: &tokio::runtime::Runtime, small: Small) -> String {
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());

@@ -1,11 +1,11 @@
-//! Which models one can ask for, and what is said of a name that leads nowhere.
+//! The list of models, and errors for unknown names.
 
 use crate::place::Place;
 use crate::program::{Ran, command};
 use crate::server::Server;
 use serde_json::{Value, json};
 
-/// `think` with a key of this provider.
+/// Runs `think` with a key in this variable.
 fn with_key(place: &Place, variable: &str, args: &[&str]) -> Ran {
     let output = place.command(args).env(variable, "a-key").output().unwrap();
     Ran {

@@ -1,4 +1,4 @@
-//! Models of the user's own: each key of their configuration changes a byte on the wire, or what is read of an answer.
+//! Configured models: each key of the configuration changes a request or the reading of an answer.
 
 use crate::place::Place;
 use crate::program::Ran;
@@ -55,7 +55,7 @@ fn a_stream_of_a_provider_of_ones_own_is_asked_for_its_usage() {
     assert_eq!(json["usage"]["reasoningTokens"], 7);
 }
 
-/// A server that refuses a body with this word, keeps all of them, and answers the others.
+/// A server that refuses bodies with this word and answers all others. It stores all bodies.
 fn picky(word: &'static str) -> (String, Arc<Mutex<Vec<Value>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -104,12 +104,12 @@ fn a_server_that_refuses_the_question_for_usage_is_asked_without_and_that_is_lea
     let (url, kept) = picky("stream_options");
     let config = format!("[providers.own]\nwire = \"chat-completions\"\nbase_url = \"{url}\"\n");
     let file = place.write("config.toml", &config);
-    // It calls a tool again and again.
+    // The server answers every request with a tool call.
     let ran = place.ask(&["--config", &file, "-m", "own/m", "hi"]);
     assert!(ran.err.contains("calls list {}"), "{}", ran.err);
     let asked = asks_for_usage(&kept.lock().unwrap());
     assert!(asked.len() > 3 && asked[0] && !asked[1..].contains(&true), "{asked:?}");
-    // And through the gateway, from another wire.
+    // The gateway learns the same for requests of another wire.
     kept.lock().unwrap().clear();
     let gateway = serve(&place, &config);
     let asked = json!({"model": "own/m", "stream": true, "max_tokens": 9,
@@ -119,7 +119,7 @@ fn a_server_that_refuses_the_question_for_usage_is_asked_without_and_that_is_lea
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
     assert_eq!(asks_for_usage(&kept.lock().unwrap()), [true, false, false, false]);
-    // What is refused for another reason says so, at once.
+    // A refusal for another reason is reported at once.
     let (url, kept) = picky("model");
     let config = format!("[providers.own]\nwire = \"chat-completions\"\nbase_url = \"{url}\"\n");
     let file = place.write("config.toml", &config);
@@ -173,7 +173,7 @@ fn headers_of_provider_and_model_go_with_every_request_and_are_nowhere_said() {
         let ran = desk.place.ask(&["--config", &config, "-m", "m", "hi"]);
         assert!(ran.code == Some(1) && ran.err.contains(why), "{header}: {}", ran.err);
     }
-    // One that stands nowhere is needed as a key is.
+    // A header without a value is an error, like a missing key.
     let config = desk.config("", "headers = { x-d = { env = \"NO_SUCH_HEADER\" } }");
     let config = desk.place.write("config.toml", &config);
     let ran = desk.place.ask(&["--config", &config, "-m", "m", "hi"]);
@@ -221,7 +221,7 @@ fn thinking_is_switched_with_the_objects_that_are_configured() {
     let desk = Desk::plain("thinking");
     let both = "thinking = { on = { chat = { think = true, n = 1 } }, off = { chat = { think = false } } }";
     assert_eq!(desk.sent(both, &[])["chat"], json!({"think": true, "n": 1}));
-    // Silence means off, so nothing has to be said.
+    // Without the `on` object thinking is off, so the request needs no `off` object.
     assert!(desk.sent(both, &["reasoning.enabled=false"]).get("chat").is_none());
     let off = "thinking = { off = { chat = { think = false } } }";
     assert!(desk.sent(off, &[]).get("chat").is_none());
@@ -241,7 +241,7 @@ fn thinking_is_switched_with_the_objects_that_are_configured() {
     let below = budget.replace("min = 100", "below_max_tokens = true");
     let sent = desk.sent(&below, &["reasoning.maxTokens=500"]);
     assert!(sent["max_tokens"].as_u64() > Some(500), "{sent}");
-    // The settings that stand in the same table still count.
+    // Other settings in the same table still apply.
     let mode = "thinking = { context_mode = \"strip\", on = { t = 1 } }";
     assert_eq!(desk.sent(mode, &[])["t"], 1);
 }
@@ -249,7 +249,7 @@ fn thinking_is_switched_with_the_objects_that_are_configured() {
 #[test]
 fn a_contract_of_none_leaves_out_what_the_models_family_wants_back() {
     let desk = Desk::plain("no-contract");
-    // On the model's own wire the caller's field goes as it came; here its thought is written anew.
+    // On its own wire the caller's field passes unchanged. Here the thought is translated.
     let request = desk.place.write(
         "request.json",
         r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"thinking","thinking":"T","signature":""},{"type":"text","text":"ho"}]},{"role":"user","content":"and?"}]}"#,

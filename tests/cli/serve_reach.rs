@@ -1,6 +1,7 @@
-//! A model's name leads to no stranger: the gateway and the clients ask configured providers only.
+//! A model's name never sends a request to a provider that is not configured, neither in the gateway nor in the
+//! clients.
 //!
-//! Every connection that leaves this machine goes to a trap in the place of a proxy, which counts it and refuses it.
+//! The proxy of all tests is a trap, which counts and refuses all connections that leave this machine.
 
 use crate::place::Place;
 use crate::program::Ran;
@@ -17,7 +18,7 @@ use thinkthrough_core::provider::{self, Provider};
 /// A key that looks real.
 const OWN_KEY: &str =
     "content-type: application/json\r\nauthorization: Bearer sk-Zq81mXc73LpQvT55aRwE\r\n";
-/// The dummy of a client that needs none.
+/// The placeholder key of a client for servers without keys.
 const DUMMY: &str = "content-type: application/json\r\nauthorization: Bearer EMPTY\r\n";
 
 /// A proxy that counts and refuses all connections.
@@ -51,7 +52,7 @@ impl Trap {
     }
 }
 
-/// A server that serves any model, under whatever name.
+/// A server that accepts any model name.
 fn house() -> Upstream {
     let message = json!({"role": "assistant", "content": "here"});
     let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
@@ -67,7 +68,7 @@ fn configured(house: &Upstream) -> String {
     format!("[providers.house]\nwire = \"chat-completions\"\nbase_url = \"{url}/v1\"\n")
 }
 
-/// The command with the trap around it, and without what else the environment says about providers.
+/// Runs the command behind the trap, without the environment variables of providers.
 fn trapped(mut command: Command, trap: &Trap) -> Command {
     for provider in provider::ALL {
         let addresses = provider.address.map_or(&[][..], |it| it.variables);
@@ -85,7 +86,7 @@ fn trapped(mut command: Command, trap: &Trap) -> Command {
     command
 }
 
-/// The same, as if the user had a key of every provider.
+/// Adds a key for every provider.
 fn with_all_keys(mut command: Command) -> Command {
     for name in provider::ALL.iter().flat_map(|it| it.keys) {
         command.env(name, "sk-Hx81mXc73LpQvT55aRwE");
@@ -100,7 +101,7 @@ fn gateway(place: &Place, config: Option<&str>, dress: impl Fn(Command) -> Comma
     Server::run(dress(place.command(&args)))
 }
 
-/// Every route that names a model, with a body for it.
+/// All routes with a model's name, and a body for each.
 fn routes(model: &str) -> Vec<(String, Value)> {
     let user = json!([{"role": "user", "content": "Hello"}]);
     let parts = json!({"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]});
@@ -115,7 +116,7 @@ fn routes(model: &str) -> Vec<(String, Value)> {
         (gemini("streamGenerateContent"), parts.clone()),
         ("/api/chat".to_owned(), lines),
         ("/api/generate".to_owned(), json!({"model": model, "stream": false, "prompt": "Hello"})),
-        // The gateway itself counts tokens.
+        // The gateway counts tokens itself.
         ("/v1/messages/count_tokens".to_owned(), messages),
         (gemini("countTokens"), parts),
     ]
@@ -164,7 +165,7 @@ fn a0_behind_keys_a_house_without_one_serves_its_names() {
         assert_eq!(status(&answer), "200", "{model}: {answer}");
         assert_eq!(house.last()["model"], json!(model.trim_start_matches("house/")));
     }
-    // Her key opens this gateway, and goes no further.
+    // The caller's key opens only this gateway, and is not forwarded.
     assert!(
         house.heads().iter().all(|head| !head.contains("tt-0123456789")),
         "{:?}",
@@ -187,7 +188,7 @@ fn a0_fallbacks_and_defaults_lead_to_configured_providers_only() {
         nobody.port
     );
     let server = gateway(&place, Some(&config), |it| with_all_keys(trapped(it, &trap)));
-    // A coding agent's own habit leads to the default model, and from there to its fallback.
+    // A default name of a coding agent leads to the default model, and from there to its fallback.
     for model in ["first", "claude-haiku-4-5", "gpt-5.6", "claude-opus-5"] {
         let body = json!({"model": model, "messages": [{"role": "user", "content": "Hello"}]});
         let answer = server.request("POST", "/v1/chat/completions", OWN_KEY, &body.to_string());
@@ -226,7 +227,7 @@ fn a0_the_own_clients_ask_nobody_else_either() {
         assert_eq!((asked.code, asked.out.as_str()), (Some(0), "here\n"), "{asked:?}");
         assert_eq!(house.last()["model"], json!(model));
     }
-    // Without a model's name a key in the environment is no reason to ask a stranger.
+    // Without a model's name, a key in the environment adds no provider to configured ones.
     let asked = run(&["ask", "Hello"]);
     assert!(asked.code == Some(1) && asked.err.contains("`house` lists no model"), "{asked:?}");
     assert_eq!(trap.caught(), [""; 0]);
@@ -264,7 +265,7 @@ fn ran(mut command: Command) -> Ran {
     }
 }
 
-/// Runs the program without a configuration, with the first key of a provider and these variables.
+/// Runs the program without a configuration, behind the trap and with these variables.
 fn asked(place: &Place, trap: &Trap, args: &[&str], variables: &[(&str, &str)]) -> Ran {
     let mut command = trapped(place.command(args), trap);
     command.envs(variables.iter().copied());
@@ -280,7 +281,7 @@ fn a0_an_address_in_the_environment_is_obeyed_with_the_key_beside_it() {
     for (provider, address, model) in given {
         let [key, variable] = [provider.keys[0], address.variables[0]];
         let variables = [(key, KEY), (variable, house.url.as_str())];
-        // The house may answer in another API's form.
+        // The answer may be invalid for this API, so only the address and key of the request are checked.
         let said = asked(&place, &trap, &["ask", "Hello"], &variables).err;
         let (name, url) =
             (format!("model: {}/{model} (`{key}` is set, at ", provider.id), &house.url);
@@ -313,7 +314,7 @@ fn a0_the_configuration_goes_before_an_address_in_the_environment() {
         (String::new(), there.as_str()),
         ("api_key = { env = \"ANTHROPIC_API_KEY\" }\n".to_owned(), there.as_str()),
         (format!("base_url = \"{configured}\"\n"), house.as_str()),
-        // A key from elsewhere has nothing to do with that address.
+        // With a key from elsewhere, the address in the environment is ignored.
         ("api_key = \"k\"\n".to_owned(), own),
         ("api_key = { env = \"OTHER_KEY\" }\n".to_owned(), own),
     ] {
@@ -359,7 +360,7 @@ fn a0_an_address_that_is_the_gateway_itself_is_no_upstream() {
     assert!(said.contains("`groq` is asked at `") && said.contains("by `GROQ_BASE_URL`"), "{said}");
 }
 
-/// A server on a usual port of this machine, in a network where nobody else listens.
+/// Runs a server at the default port of a local server, in a network namespace of its own.
 #[cfg(target_os = "linux")]
 #[test]
 fn a0_a_name_that_a_local_server_lists_goes_there_first() {

@@ -1,4 +1,5 @@
-//! An answer of many long thoughts holds the open one in memory, and those that have ended in a file until its end.
+//! Answers with many long thoughts: the gateway keeps the current thought in memory, and finished ones in a file until
+//! the answer ends.
 
 use crate::place::Place;
 use crate::serve_config::serve;
@@ -17,18 +18,16 @@ use std::time::{Duration, Instant};
 
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
-/// The bytes of one thought.
 const THOUGHT: usize = 256 * KIB;
 const CALL: &str = "toolu_01A9b8C7d6E5f4G3h2J1k0";
 
-/// A model that thinks as many thoughts as its request says, waits for the test, and then calls a tool.
+/// A model that sends as many thoughts as its request names, waits for the test, and then calls a tool.
 #[derive(Default)]
 struct Thinker {
     url: String,
-    /// How many answers wait for the test.
+    /// The number of answers that wait for the test.
     waiting: AtomicUsize,
     is_open: AtomicBool,
-    /// The body of the last request.
     asked: Mutex<String>,
 }
 
@@ -90,7 +89,7 @@ fn event(event: &Value) -> String {
     format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())
 }
 
-/// The text of one thought, whose words no other one has.
+/// The text of one thought, unique by its index.
 fn thought(index: usize) -> String {
     format!("SECRETLY {index} thought. ").repeat(THOUGHT / 20)
 }
@@ -128,7 +127,7 @@ fn call(index: usize) -> String {
     events.iter().map(event).collect()
 }
 
-/// A gateway before the model, with its store in the place and this limit of memory.
+/// A gateway for the model, with this memory limit and this store.
 fn gateway(place: &Place, thinker: &Thinker, limit: &str, store: &str) -> Server {
     serve(
         place,
@@ -161,7 +160,7 @@ fn ask(gateway: &Arc<Server>, which: usize, thoughts: usize) -> JoinHandle<Strin
     thread::spawn(move || gateway.request("POST", "/v1/messages", HEADERS, &body))
 }
 
-/// Goes on as a client that keeps no thoughts. The model gets all of them, in their order and with their seals.
+/// Continues as a client that drops thoughts. The model must receive all of them, in order and with their signatures.
 fn goes_on(gateway: &Server, thinker: &Thinker, which: usize, thoughts: usize) {
     let rest = [
         json!({"role": "assistant", "content": [{"type": "tool_use", "id": CALL, "name": "list", "input": {}}]}),
@@ -169,7 +168,7 @@ fn goes_on(gateway: &Server, thinker: &Thinker, which: usize, thoughts: usize) {
             {"type": "tool_result", "tool_use_id": CALL, "content": "thoughts: 0"}]}),
     ];
     let body = request(&question(which, thoughts), &rest);
-    // The record of an answer of this size is committed behind its end.
+    // The record of an answer of this size is committed after the end of the answer.
     until("its thoughts are not put back", || {
         let answer = gateway.request("POST", "/v1/messages", HEADERS, &body);
         answer.contains("x-thinkthrough: restored=1; missed=0;")
@@ -190,7 +189,7 @@ fn held(gateway: &Server) -> usize {
     line.unwrap().trim().parse().unwrap()
 }
 
-/// The files of thoughts beside the store.
+/// The spill files next to the store.
 fn files(place: &Place) -> Vec<PathBuf> {
     let all = std::fs::read_dir(place.home()).unwrap().map(|entry| entry.unwrap().path());
     all.filter(|path| path.to_str().unwrap().contains(".spill-")).collect()
@@ -306,7 +305,7 @@ fn t_28_what_a_caller_that_went_away_was_told_is_kept() {
 #[test]
 fn t_28_without_a_journal_thoughts_stay_in_memory() {
     let (place, thinker) = (Place::new("spill-none"), Thinker::start());
-    // The names of journals are longer than that of the store, and no system takes names of more than 255 bytes.
+    // No journal can be created: its name is longer than the store's name, and would exceed 255 bytes.
     let store = format!("[store]\nurl = \"sqlite:{}.db\"\n", "s".repeat(226));
     let gateway = Arc::new(gateway(&place, &thinker, "32MiB", &store));
     let asking = ask(&gateway, 0, 10);

@@ -1,16 +1,16 @@
-//! Every setting changes a byte: of a request on the wire, or of what the built program prints.
+//! Every setting changes a request on the wire, or the output of the program.
 
 use crate::place::Place;
 use crate::upstream::{Upstream, chat, messages};
 use serde_json::{Value, json};
 
-/// A program with a provider that keeps what it is asked.
+/// A program with a provider that stores its requests.
 struct Bench {
     place: Place,
     upstream: Upstream,
 }
 
-/// The thought that stands in the history, and the one that comes.
+/// Two thoughts in the history, and the thought of the new answer.
 const OLD: &str = "the old thought";
 const NEWER: &str = "the newer thought";
 const NEW: &str = "so I think";
@@ -25,14 +25,14 @@ impl Bench {
         Bench { place, upstream: Upstream::start(vec![answer]) }
     }
 
-    /// A configuration in which `own` is this provider with the rules of another.
+    /// A configuration in which `own` is this provider, with the rules of another.
     fn config(&self, extends: &str, more: &str) -> String {
         let url = &self.upstream.url;
         let own = format!("extends = \"{extends}\"\nbase_url = \"{url}\"\napi_key = \"k\"\n");
         self.place.write("config.toml", &format!("{more}\n[providers.own]\n{own}"))
     }
 
-    /// A conversation of two turns with a thought each, a message a line.
+    /// A conversation of two turns with a thought each, one message a line.
     fn history(&self, model: &str) -> String {
         let endpoint = json!({"provider": "own", "endpoint": self.upstream.url, "model": model});
         let said =
@@ -47,7 +47,7 @@ impl Bench {
         history.iter().map(|line| format!("{line}\n")).collect()
     }
 
-    /// What is asked with these arguments, after that conversation.
+    /// The request with these arguments that follows that conversation.
     fn wire(&self, config: &str, model: &str, args: &[&str]) -> Value {
         let history = self.place.write("history.jsonl", &self.history(model));
         let model = format!("own/{model}");
@@ -64,7 +64,7 @@ impl Bench {
         self.wire(config, model, &["--set", pair])
     }
 
-    /// What is printed with these arguments: standard output, and what of standard error is about thoughts.
+    /// Standard output, and the lines of standard error about thoughts.
     fn shown(&self, config: &str, args: &[&str]) -> (String, String) {
         let mut all = vec!["--config", config, "-m", "own/m", "--tools", "off"];
         all.extend_from_slice(args);
@@ -199,7 +199,7 @@ fn req_think_006_3_include_in_response_wins_over_every_display() {
     assert_eq!(shown.1, format!("thinking: {NEW}"));
 }
 
-/// A line with its time taken out, which is the machine's.
+/// Replaces the time in a line, because it depends on the machine.
 fn timeless(line: &str) -> String {
     let (head, tail) = line.split_once(" s").unwrap_or((line, ""));
     let head = head.trim_end_matches(|char: char| char.is_ascii_digit() || char == '.');
@@ -215,7 +215,7 @@ fn adr_modes_oq1_oq3_q2_display_has_four_modes_and_accepts_the_words_of_others()
         ("reasoning.display=show", in_full.as_str()),
         ("reasoning.display=on", &in_full),
         ("show_thinking=true", &in_full),
-        // What is not a terminal cannot take back what was written.
+        // Without a terminal, printed text cannot be erased, so that the text stays.
         ("reasoning.display=stream_only", &in_full),
         ("reasoning.display=stream", &in_full),
         ("show_thinking=false", &in_full),
@@ -232,7 +232,7 @@ fn adr_modes_oq1_oq3_q2_display_has_four_modes_and_accepts_the_words_of_others()
 fn br_008_ec_005_each_layer_is_stronger_than_the_one_below() {
     let bench = Bench::new("layers");
     let config = |more: &str| bench.config("openrouter", more);
-    // Built-in is `field`; the model's rule says `native`.
+    // The built-in default is `field`. The model's rule says `native`.
     let form = |config: &str, args: &[&str]| {
         let answer = bench.wire(config, "z-ai/glm-5.3", args)["messages"][1].clone();
         let has = |field: &str| !answer[field].is_null();
@@ -403,7 +403,7 @@ fn q3_phase2_context_mode_each_provider_gets_thoughts_in_its_own_place() {
     assert_eq!(answer("deepseek", "deepseek-v4")["reasoning_content"], OLD);
     assert_eq!(answer("groq", "openai/gpt-oss-120b")["reasoning"], OLD);
     assert_eq!(answer("openrouter", "z-ai/glm-5.3")["reasoning_details"][0]["text"], OLD);
-    // OpenAI's own Chat Completions take none.
+    // OpenAI's own Chat Completions API accepts no thoughts.
     let config = bench.config("openai", "");
     let config = std::fs::read_to_string(&config)
         .unwrap()

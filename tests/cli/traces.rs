@@ -1,4 +1,4 @@
-//! The audit copy of what models thought, from a gateway to `think traces`.
+//! Traces, from a gateway to `think traces`.
 
 use crate::place::Place;
 use crate::pty::paced::Paced;
@@ -7,7 +7,7 @@ use crate::server::{PATIENCE, Server};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// A gateway before an upstream that says what it is told.
+/// A gateway for an upstream whose answers the test writes.
 struct Desk {
     place: Place,
     paced: Paced,
@@ -15,9 +15,9 @@ struct Desk {
     asked: usize,
 }
 
-/// A key that no rule for secrets knows by its form: what makes it one is that the gateway was given it.
+/// A key in no known format. Only the gateway's configuration shows that it is a secret.
 const OWN: &str = "mauve-otter-walks-4711-home";
-/// A key of a form that everybody knows, in two parts, because it is nobody's.
+/// A key in a known format. It is in two parts so that secret scanners ignore this file.
 const AWS: [&str; 2] = ["AKIA", "Q3EGRX7TNM2VLPZW"];
 
 impl Desk {
@@ -29,7 +29,7 @@ impl Desk {
         Desk { place, paced, gateway, asked: 0 }
     }
 
-    /// Asks once; gives the trace's id.
+    /// Sends a request. Returns the id of its trace.
     fn ask(&mut self, session: &str, thought: &str, answer: &str) -> String {
         self.asked += 1;
         self.paced.think(thought);
@@ -56,7 +56,7 @@ impl Desk {
         self.place.think(&[&["traces"][..], args, &["--config", &file]].concat())
     }
 
-    /// The trace, once it is written.
+    /// The trace, as soon as it is stored.
     fn stored(&self, id: &str) -> Value {
         let began = Instant::now();
         loop {
@@ -73,7 +73,7 @@ impl Desk {
         }
     }
 
-    /// Whether these bytes stand in any file that the gateway made.
+    /// Returns true if a database file of the gateway contains this text.
     fn is_on_disk(&self, text: &str) -> bool {
         let files = std::fs::read_dir(self.place.home()).unwrap().map(|it| it.unwrap().path());
         let kept = files.filter(|path| {
@@ -98,7 +98,7 @@ fn req_budget_what_a_request_cost_stands_in_its_trace_its_figure_and_on_the_scre
     let priced = "[prices.\"paced/m\"]\ninput = 2\noutput = 10.5\nas_of = 2026-11-20\n";
     let mut desk = Desk::new(priced);
     let id = desk.ask("s", "A thought.", "It works.");
-    // Eleven tokens of two micro-dollars and 22 of ten and a half.
+    // 11 tokens at 2 micro-dollars and 22 at 10.5.
     let trace = desk.stored(&id);
     assert_eq!(trace["cost_micro_usd"], 253, "{trace}");
     assert_eq!(trace["metadata"]["price_as_of"], "2026-11-20");
@@ -136,7 +136,7 @@ fn adr_schema_adr_trace_adr_masking_a_request_leaves_one_masked_row_that_can_be_
         ("input_tokens", json!(11)),
         ("output_tokens", json!(22)),
         ("total_tokens", json!(33)),
-        // Nobody said what this model costs.
+        // The model has no price.
         ("cost_micro_usd", Value::Null),
     ] {
         assert_eq!(trace[column], value, "{column} in {trace}");
@@ -165,14 +165,13 @@ fn adr_schema_adr_trace_adr_masking_a_request_leaves_one_masked_row_that_can_be_
     );
     drop(file);
     for secret in [aws.as_str(), OWN, "A plain thought"] {
-        // What goes back to the model is sealed, and what people see is masked.
+        // Records for the model are sealed, and traces for people are masked.
         assert_eq!(desk.is_on_disk(secret), secret.starts_with('A') && secret != aws, "{secret}");
     }
 }
 
-/// What the gateway writes of a request whose texts could not be masked is shown as any other trace. No text breaks the
-/// masker of a program that works, so that the row is made here; `crates/gateway/src/audit/recorder.rs` tests that it
-/// becomes so.
+/// Checks the display of a trace whose texts could not be masked. No text breaks the masker, so the test edits the row.
+/// `crates/gateway/src/audit/recorder.rs` tests that the gateway writes such a row.
 #[test]
 fn v_4_a_trace_whose_masker_broke_is_listed_and_shown_without_its_texts() {
     let mut desk = Desk::new("");
@@ -207,7 +206,7 @@ fn adr_trace_search_export_and_prune() {
         let id = |line: &str| serde_json::from_str::<Value>(line).unwrap()["id"].clone();
         out.lines().map(|line| id(line).as_str().unwrap().to_owned()).collect()
     };
-    // Words are indexed behind the table.
+    // The search index is updated after the table.
     let began = Instant::now();
     while found(&[]).len() < 2 {
         assert!(began.elapsed() < PATIENCE);
@@ -313,7 +312,8 @@ fn adr_retention_old_traces_go_when_the_configuration_says_so() {
         let Desk { place, gateway, .. } = desk;
         gateway.stop();
         let file = rusqlite::Connection::open(place.file("kept.db")).unwrap();
-        // A hundred of today beside it: not so many are old that the clock could be wrong.
+        // A hundred copies with today's date, because retention waits if more than a fifth of the traces are old: the
+        // clock may have jumped.
         let copy = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 100) \
                     INSERT INTO reasoning_traces (id, session_key, run_id, model, provider, \
                     reasoning_text, created_at) SELECT n, 's', 'r', 'm', 'p', '', created_at \
@@ -340,7 +340,7 @@ fn adr_retention_old_traces_go_when_the_configuration_says_so() {
     }
 }
 
-/// A file of another program is no store, and its traces are covered before they are kept.
+/// Another program's database is not opened as a store, and its traces are masked before they are stored.
 #[test]
 fn traces_of_another_program_are_imported_and_covered() {
     let place = Place::new("traces-other");

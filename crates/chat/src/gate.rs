@@ -1,4 +1,4 @@
-//! What stands before each request: the session's budget of reasoning tokens, and the provider's limits.
+//! Checks before each request: the session's budget of reasoning tokens, and the provider's rate limits.
 
 use crate::counted;
 use crate::lessons::Lessons;
@@ -22,61 +22,61 @@ use thinkthrough_core::tokens::{TokenCount, TokenSource, estimate_conservative};
 use thinkthrough_core::usage::Usage;
 use tokio::time::{Instant, sleep};
 
-/// Holds requests back, changes what they ask for, or refuses them. Several may be under way at once.
+/// Delays requests, changes their settings, or refuses them. Several requests may be in progress at once.
 pub struct Gate {
     rules: BudgetRules,
     runaway: Runaway,
-    /// Covers secrets in what goes out, where the user wants that.
+    /// Masks secrets in requests, if the user wants that.
     masker: Option<Masker>,
     lessons: Lessons,
     began: Instant,
     state: Mutex<State>,
 }
 
-/// What changes with every request.
+/// The part of the gate that changes with every request.
 struct State {
     budget: SessionBudget,
-    /// The weakest source of what was counted.
+    /// The least certain source of the counted tokens.
     source: TokenSource,
-    /// The limits of each provider, and what was asked of it of late.
+    /// The limits of each provider, and its recent requests.
     limiters: BTreeMap<String, (RateLimits, RateLimiter)>,
 }
 
-/// A request that may go out.
+/// An admitted request.
 #[derive(Debug)]
 #[must_use = "an admitted request holds its reservations until it is settled"]
 pub struct Admission {
-    /// The settings that it is built with.
+    /// The settings for the request. The budget may have lowered them.
     pub settings: Resolved,
-    /// Whose limits it counts against.
+    /// The provider whose limits count the request.
     provider: String,
     admitted: Admitted,
 }
 
-/// What the gate has to say to the user.
+/// A message of the gate or the loop to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// A threshold of the budget was reached.
     Budget {
-        /// Which one, and by how much.
+        /// The threshold and the spent amount.
         event: BudgetEvent,
-        /// What happens from now on.
+        /// The consequence for further requests.
         on_exceed: OnExceed,
-        /// The weakest source of what was counted.
+        /// The least certain source of the counted tokens.
         source: TokenSource,
     },
     /// The request waits for the provider's limit.
     Waits(RateRefusal),
-    /// A thought says the same again and again.
+    /// A thought repeats the same text.
     Runaway(Circle),
-    /// The text of an answer looks as if thoughts stood in it between tags.
+    /// The text of an answer looks as if it had thoughts between tags.
     Tags {
         /// The model that answered.
         model: String,
         /// The tag family.
         family: &'static str,
     },
-    /// A file of the question does not go out: the model's API has no place for it.
+    /// A file of the question is left out, because the model's API cannot carry its kind.
     Media {
         /// The model.
         model: String,
@@ -102,13 +102,13 @@ impl Gate {
         }
     }
 
-    /// The same gate, which covers secrets in what users and tools wrote.
+    /// Sets the masker for secrets in messages of users and tools.
     #[must_use]
     pub fn covering(self, masker: Option<Masker>) -> Self {
         Gate { masker, ..self }
     }
 
-    /// The same gate, which does this about thoughts that say the same again and again.
+    /// Sets the action for thoughts that repeat the same text.
     #[must_use]
     pub fn watching(self, runaway: Runaway) -> Self {
         Gate { runaway, ..self }
@@ -122,19 +122,19 @@ impl Gate {
         self.masker.as_ref()
     }
 
-    /// The same gate, with what refusals taught about models.
+    /// Sets the facts that refusals taught about models.
     #[must_use]
     pub fn knowing(self, lessons: Lessons) -> Self {
         Gate { lessons, ..self }
     }
 
-    /// What refusals taught about models.
+    /// The facts that refusals taught about models.
     #[must_use]
     pub fn lessons(&self) -> &Lessons {
         &self.lessons
     }
 
-    /// From now on this may be asked of a provider within a minute.
+    /// Sets the limits per minute of a provider.
     pub fn limit(&self, provider: &str, limits: RateLimits) {
         let limiters = &mut self.state().limiters;
         match limiters.get_mut(provider) {
@@ -145,7 +145,7 @@ impl Gate {
         }
     }
 
-    /// From now on the budget is that of a conversation; what it has spent before counts.
+    /// Continues with the budget of a stored conversation, including its earlier thoughts.
     pub fn resume(&self, conversation: &[Content]) {
         let TokenCount { tokens: used, source } =
             counted::sum(conversation.iter().map(counted::of));
@@ -154,17 +154,17 @@ impl Gate {
         state.source = source;
     }
 
-    /// Reasoning tokens spent so far, and how we know.
+    /// Reasoning tokens spent so far, with the source of the count.
     #[must_use]
     pub fn used(&self) -> TokenCount {
         let state = self.state();
         TokenCount { tokens: state.budget.used(), source: state.source }
     }
 
-    /// Waits until the provider's limits let a request out, and asks the budget.
+    /// Waits until the provider's limits admit a request, then asks the budget.
     ///
     /// # Errors
-    /// When the budget is spent and its rules block.
+    /// If the budget is spent and its rules block.
     pub async fn admit(
         &self,
         target: &Target,
@@ -199,9 +199,9 @@ impl Gate {
         admit((limiter, limits), (budget, &self.rules), call, now)
     }
 
-    /// The most tokens that a request and its answer are expected to cost.
+    /// Upper estimate of the tokens of a request and its answer. 0 if no limit counts tokens.
     fn size(&self, target: &Target, settings: &Resolved, request: &Request) -> u64 {
-        /// Room for an answer, which nobody knows before.
+        /// Allowance for the answer, whose size is unknown.
         const ANSWER: u64 = 8_192;
         let counts =
             |(limits, _): &(RateLimits, RateLimiter)| limits.tokens_per_minute != Limit::Unlimited;
@@ -213,7 +213,7 @@ impl Gate {
         estimate_conservative(&body).saturating_add(ANSWER)
     }
 
-    /// Books what a request did cost. Without an answer it cost nothing.
+    /// Charges a request. A request without an answer costs nothing.
     pub fn settle(&self, admission: Admission, answer: Option<&Answer>) -> Vec<Notice> {
         let Admission { provider, admitted: Admitted { rate, budget }, .. } = admission;
         let usage = answer.and_then(|answer| answer.usage.as_ref());
@@ -227,7 +227,7 @@ impl Gate {
             match (answer, total) {
                 (None, _) => limiter.give_back(rate, now),
                 (Some(_), Some(total)) => limiter.settle(rate, total, now),
-                // What was reserved is the best that is known.
+                // Without a reported total, the reservation is the best estimate.
                 (Some(_), None) => drop(rate),
             }
         }
@@ -252,7 +252,7 @@ impl std::fmt::Debug for Gate {
 }
 
 impl Notice {
-    /// What there is to say, without the time that passes until the request goes on.
+    /// The message without the waiting time.
     #[must_use]
     pub fn cause(&self) -> String {
         match self {

@@ -1,14 +1,14 @@
-//! The system prompt that a user gives on the command line.
+//! The system prompt from the command line.
 //!
-//! It stands above a conversation from the beginning and never changes: thoughts and caches may be bound to everything
-//! before them. Other instructions for a conversation that goes on are said in the next message.
+//! It is the first message of a conversation and never changes, because thoughts and caches may be bound to all
+//! messages before them. Later changes of the instructions are part of the next question.
 
 use thinkthrough_core::content::{Block, Content, Speaker};
 
-/// The beginning of a message that changes the instructions.
+/// Begins a message that changes the instructions.
 const CHANGED: &str = "Instructions for this conversation from now on:";
 
-/// The messages that a question adds to a conversation: the instructions, if it begins with them, and the question.
+/// The messages to add for a question: the question, and the instructions if the conversation begins with them.
 #[must_use]
 pub fn with_instructions(
     earlier: &[Content],
@@ -31,7 +31,7 @@ pub fn with_instructions(
     vec![question]
 }
 
-/// Whether the latest instructions of a conversation are these.
+/// Returns whether these instructions are the latest of the conversation.
 fn hold(earlier: &[Content], instructions: &str, changed: &str) -> bool {
     let first_text = |content: &Content| match content.blocks.first() {
         Some(Block::Text(text)) => text.text.clone(),
@@ -51,7 +51,7 @@ mod tests {
     use super::with_instructions;
     use thinkthrough_core::content::{Content, Speaker};
 
-    /// The messages of a conversation of some questions, each with its instructions.
+    /// The texts of a conversation with these instructions and questions.
     fn said(turns: &[(Option<&str>, &str)]) -> Vec<String> {
         let mut all: Vec<Content> = Vec::new();
         for (instructions, question) in turns {

@@ -1,5 +1,5 @@
-//! A question in a conversation that is kept: everything is written as it happens, so that a program that ends in the
-//! middle loses nothing that was said.
+//! A question in a stored conversation. Each message is written as it arrives, so that a program that ends in the
+//! middle loses at most the last quarter of a second.
 
 use crate::agent::Watch;
 use crate::wording::title;
@@ -19,10 +19,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// How often an answer in progress is written down.
+/// Interval at which an answer in progress is written.
 const PACE: Duration = Duration::from_millis(250);
 
-/// A conversation of the store, or one that begins there with its first answer.
+/// A stored conversation, or a new one: its first answer puts it into the store.
 #[derive(Clone, Debug)]
 pub struct Kept {
     conversations: Conversations,
@@ -34,28 +34,28 @@ impl Kept {
     /// A conversation that is not in the store yet.
     ///
     /// # Errors
-    /// When the system gives no random numbers.
+    /// If the system gives no random numbers.
     pub fn new(conversations: Conversations) -> Result<Self, StoreError> {
         let id = conversations.new_id()?;
         Ok(Kept { conversations, id, is_there: Arc::default() })
     }
 
-    /// A conversation that is in the store.
+    /// A conversation that is already in the store.
     #[must_use]
     pub fn stored(conversations: Conversations, id: ConversationId) -> Self {
         Kept { conversations, id, is_there: Arc::new(AtomicBool::new(true)) }
     }
 
-    /// Its id, which it has before it is in the store too.
+    /// The id. A new conversation has it before it is stored.
     #[must_use]
     pub fn id(&self) -> &ConversationId {
         &self.id
     }
 
-    /// Keeps the chosen settings with the conversation, once it is in the store.
+    /// Stores the chosen settings, if the conversation is in the store.
     ///
     /// # Errors
-    /// When the store could not be written.
+    /// If the store cannot be written.
     pub async fn keep_settings(&self, settings: &Resolved) -> Result<(), StoreError> {
         if !self.is_there.load(Ordering::Acquire) {
             return Ok(());
@@ -64,9 +64,10 @@ impl Kept {
         self.conversations.change_meta(&self.id, |meta| meta.state.reasoning = chosen).await
     }
 
-    /// Starts a task that keeps a question, its answer by the model of this name, and how the question was asked. The
-    /// instructions of a new conversation stand before its first question.
-    /// Writes nothing before the answer begins, so that a question that could not be asked may be asked again. The task
+    /// Starts a task that stores a question, its answer, the model's name and the settings. `question` begins with the
+    /// instructions of a new conversation.
+    ///
+    /// The task writes only when the answer begins, so that a question that could not be sent may be asked again. It
     /// runs until [`Keeper::end`].
     #[must_use]
     pub fn ask(
@@ -92,7 +93,7 @@ impl Kept {
     }
 }
 
-/// Writes down what a question comes to, while it comes.
+/// Handle of the task that stores a question and its answer.
 #[derive(Debug)]
 pub struct Keeper {
     fold: Arc<Mutex<Fold>>,
@@ -100,26 +101,26 @@ pub struct Keeper {
     writing: JoinHandle<Result<Option<ConversationId>, StoreError>>,
 }
 
-/// What there is to write.
+/// A message to the writing task.
 #[derive(Debug)]
 enum News {
-    /// A message is complete.
+    /// A finished message.
     Added(Box<Content>),
-    /// The question is kept, also without an answer.
+    /// The question is stored even without an answer.
     Attempt,
 }
 
 impl Keeper {
-    /// Whoever asked interrupted it: the question is kept, also where nothing was said to it yet.
+    /// Stores the question of an interrupted prompt, even if no answer has begun.
     pub fn interrupted(&self) {
-        // Should the writer have failed, the end says so.
+        // [`Keeper::end`] returns the error of a writer that failed.
         drop(self.news.send(News::Attempt));
     }
 
-    /// Waits until everything is written; gives the conversation that it is in, if it came to any.
+    /// Waits until everything is written. Returns the id of the conversation, if it is in the store.
     ///
     /// # Errors
-    /// When the store could not be written.
+    /// If the store cannot be written.
     pub async fn end(self) -> Result<Option<ConversationId>, StoreError> {
         let Keeper { news, writing, .. } = self;
         drop(news);
@@ -127,12 +128,11 @@ impl Keeper {
     }
 }
 
-/// The task that writes.
 struct Writer {
     kept: Kept,
-    /// Until it is written.
+    /// Empty after the question is written.
     question: Vec<Content>,
-    /// What the user calls the model, so that the conversation goes on with it.
+    /// The model by the user's name for it, so that the conversation continues with it.
     model: String,
     /// The settings that were chosen for the conversation.
     reasoning: Partial,
@@ -161,14 +161,14 @@ impl Writer {
                 _ = ticks.tick() => self.record().await?,
             }
         }
-        // An answer that came to nothing leaves nothing.
+        // The draft of an answer that was never finished is removed.
         if let Some(draft) = self.draft {
             draft.discard().await?;
         }
         Ok(self.kept.is_there.load(Ordering::Acquire).then_some(self.kept.id))
     }
 
-    /// A message is complete, and takes the place of its draft.
+    /// Appends a finished message. An answer replaces its draft.
     async fn add(&mut self, content: Content) -> Result<(), StoreError> {
         let draft = match content.speaker {
             Speaker::Ai => self.draft.take(),
@@ -189,7 +189,7 @@ impl Writer {
         }
     }
 
-    /// Appends contents, behind the question if it is not written yet.
+    /// Appends messages, after the question if it is not written yet.
     async fn say(&mut self, contents: Vec<Content>) -> Result<(), StoreError> {
         let said: Vec<Content> = self.question.iter().cloned().chain(contents).collect();
         let Kept { conversations, id, is_there } = &self.kept;
@@ -214,7 +214,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes down what an answer in progress grew by.
+    /// Writes the growth of an answer in progress.
     async fn record(&mut self) -> Result<(), StoreError> {
         if lock(&self.fold).so_far().blocks.is_empty() {
             return Ok(());
@@ -241,14 +241,14 @@ fn lock(fold: &Mutex<Fold>) -> MutexGuard<'_, Fold> {
     fold.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tells a watch what happens, and keeps it.
+/// Passes events on to a watch, and to the task that stores them.
 pub struct Beside<'w> {
     keeper: Option<&'w Keeper>,
     watch: &'w mut (dyn Watch + Send),
 }
 
 impl<'w> Beside<'w> {
-    /// Tells `watch`, and the keeper where there is one.
+    /// Passes events on to `watch`, and to `keeper` if there is one.
     #[must_use]
     pub fn new(keeper: Option<&'w Keeper>, watch: &'w mut (dyn Watch + Send)) -> Self {
         Beside { keeper, watch }
@@ -276,7 +276,7 @@ impl Watch for Beside<'_> {
             if content.speaker == Speaker::Ai {
                 *lock(&keeper.fold) = Fold::new();
             }
-            // Should the writer have failed, the end says so.
+            // [`Keeper::end`] returns the error of a writer that failed.
             drop(keeper.news.send(News::Added(Box::new(content.clone()))));
         }
         self.watch.added(round, content);

@@ -1,19 +1,20 @@
 //! The conversation loop: ask, think, call tools, think again, answer.
 //!
-//! - [`run`] drives [`Turn`](thinkthrough_core::exchange::Turn)s over a [`Transport`](thinkthrough_client::Transport) until
-//!   the model has answered, and tells a [`Watch`] everything that happens.
-//! - [`Gate`] stands before each request: the session's budget and the provider's limits.
-//! - [`Control`] stops it at any point, or says something more while tools run.
-//! - [`Toolbox`] holds the tools of a session and what is allowed in it; [`Approve`] is asked where that is open.
-//! - [`Cover`] covers secrets in what is shown; what is kept and sent stays as it came.
-//! - [`counted`] is how many tokens a thought has, wherever it is said.
-//! - [`History`] is a conversation in a file, one content a line; [`Kept`] is one in the store.
-//! - [`resumption`] is what every face says when it continues one.
+//! - [`run`] drives [`Turn`](thinkthrough_core::exchange::Turn)s over a [`Transport`](thinkthrough_client::Transport)
+//!   until the model has answered, and reports every event to a [`Watch`].
+//! - [`Gate`] checks the session's budget and the provider's limits before each request.
+//! - [`Control`] stops a run at any point, or adds a message while tools run.
+//! - [`Toolbox`] has the tools of a session and their permissions. [`Approve`] decides if a permission is open.
+//! - [`Cover`] masks secrets on the screen. Stored and sent text is unchanged.
+//! - [`counted`] counts the tokens of thoughts.
+//! - [`History`] is a conversation in a file, one content a line. [`Kept`] is one in the store.
+//! - [`resumption`] has the lines about a conversation that continues.
 //! - [`export`] writes conversations as Markdown, HTML and JSON lines, and reads them back.
-//! - [`screen`] draws a conversation for a terminal, and [`harmless`] keeps a model's text from steering it.
-//! - [`session`] is the terminal client without a terminal: messages in, effects out; [`terminal`] carries them out.
+//! - [`screen`] draws a conversation for a terminal. [`harmless`] keeps a model's text from steering the terminal.
+//! - [`session`] is the terminal client without a terminal: messages in, effects out. [`terminal`] carries the effects
+//!   out.
 //!
-//! The loop knows no terminal: whoever watches decides what is shown.
+//! The loop does not know the terminal. The [`Watch`] decides about the output.
 
 pub mod acp;
 mod agent;

@@ -1,4 +1,4 @@
-//! What the session asks of the configuration while it runs.
+//! Access of a running session to the configuration.
 
 use super::env;
 use crate::choose::{Chosen, choose, choose_named};
@@ -13,7 +13,7 @@ use thinkthrough_chat::session::{Model, Offer, Write, Wrote};
 use thinkthrough_chat::terminal::{Connection, Host};
 use thinkthrough_core::mask::Masker;
 
-/// The configuration as it was read at the start.
+/// The configuration, as of the start.
 pub(super) struct Settings {
     config: Config,
 }
@@ -24,7 +24,7 @@ impl Settings {
     }
 }
 
-/// A chosen model as the session knows it.
+/// Converts a chosen model for the session.
 pub(super) fn connection(chosen: Chosen) -> Connection {
     let is_simulated = chosen.is_simulated();
     let Chosen {
@@ -39,7 +39,7 @@ pub(super) fn connection(chosen: Chosen) -> Connection {
         key_from,
         ..
     } = chosen;
-    // Nobody sees it think when everything is there at once.
+    // A simulator that answers at once would not show how thoughts stream.
     let simulator = is_simulated.then(|| target.base_url.rsplit('/').next()).flatten();
     if let Some(readable) = simulator.and_then(simulated::readable) {
         transport = readable;

@@ -151,7 +151,7 @@ impl Import {
     }
 }
 
-/// The form of a file, by its name and its beginning.
+/// Detects the format of a file from its name and content.
 fn seen(file: &Path, text: &str) -> Result<ReadFormat, Failure> {
     let ending = file.extension().and_then(|ending| ending.to_str());
     let begin = text.trim_start();
@@ -167,14 +167,14 @@ fn seen(file: &Path, text: &str) -> Result<ReadFormat, Failure> {
     }
 }
 
-/// Whether a text is one JSON object with the messages of a request.
+/// Returns true if the text is a JSON object with the messages of a request.
 fn is_request(text: &str) -> bool {
     let members = ["messages", "input", "contents"];
     let doc = Doc::parse_str(text);
     doc.is_ok_and(|doc| members.iter().any(|name| doc.root().some(name).is_some()))
 }
 
-/// The messages of a request body, or of an array of messages such as OpenAI's API takes.
+/// Reads the messages of a request body, or an array of messages in the form of OpenAI's API.
 fn from_messages(text: &str) -> Result<Vec<Content>, String> {
     let body = match text.trim_start().starts_with('[') {
         true => format!("{{\"model\":\"\",\"messages\":{text}}}"),
@@ -186,13 +186,11 @@ fn from_messages(text: &str) -> Result<Vec<Content>, String> {
     Ok(request.contents)
 }
 
-/// The beginning of what was asked first.
 fn title_of(contents: &[Content]) -> Option<String> {
     let first = contents.iter().find(|content| content.speaker == Speaker::Human)?;
     title(&first.visible_text())
 }
 
-/// The model that answered last.
 fn model_of(contents: &[Content]) -> Option<String> {
     let origin = contents.iter().rev().find_map(|content| content.origin.as_ref())?;
     Some(format!("{}/{}", origin.provider, origin.model))

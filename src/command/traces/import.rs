@@ -32,11 +32,11 @@ fn progress(count: u64) {
     show(&format!("{count} traces"));
 }
 
-/// One line that is written over, on a terminal only.
+/// Overwrites the current line of standard error, if it is a terminal.
 fn show(line: &str) {
     let mut err = std::io::stderr().lock();
     if err.is_terminal() {
-        // Nobody may be listening there.
+        // The terminal may be gone.
         drop(write!(err, "\r\x1b[K{line}").and_then(|()| err.flush()));
     }
 }

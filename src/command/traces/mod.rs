@@ -1,4 +1,4 @@
-//! `think traces`: the audit copy of what models thought.
+//! `think traces`: masked copies of requests and answers, for people.
 
 mod export;
 mod import;
@@ -71,7 +71,7 @@ struct Wanted {
     limit: Option<u32>,
 }
 
-/// What is said on standard error where there is nothing to print.
+/// The message on standard error if no trace matches.
 const NONE: &str = "no trace was found";
 
 /// Which text.
@@ -109,7 +109,7 @@ impl Traces {
         let asking =
             Asking { model: None, config: self.config.clone(), profile: None, set: Vec::new() };
         let config = asking.config()?;
-        // `includeInResponse = false` hides thoughts everywhere, here too.
+        // `includeInResponse = false` hides thoughts in this command as well.
         let shows = asking.settings(&config, None)?.include_in_response.value;
         match &self.what {
             What::List(list) => list.run(&config, shows, out).await,
@@ -122,12 +122,12 @@ impl Traces {
     }
 }
 
-/// The traces, where a store is.
+/// The traces of the store, if a store exists.
 async fn existing(config: &Config) -> Result<Option<Store>, Failure> {
     Ok(stored::existing(config).await?.map(|store| store.traces()))
 }
 
-/// What stands for the thought on a line: its first words, or why there are none.
+/// The text for a thought in a list: its first words, or the reason why it has none.
 fn thought_of(trace: &Trace, shows: bool) -> String {
     let sealed = trace.numbers.sealed_bytes;
     match trace.thought.trim() {

@@ -1,4 +1,4 @@
-//! The built program in a pseudo-terminal: keys go in, cells come out.
+//! The built program in a pseudo-terminal: tests send keys and read cells.
 
 mod ask;
 mod bare;
@@ -38,10 +38,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use vt100::{Callbacks, Cell, Color, Parser, Screen};
 
-/// For so long a question takes no key, because nobody can have read it yet.
+/// A question ignores keys for this long, because the user cannot have read it yet.
 const CALM: Duration = Duration::from_millis(800);
 
-/// How long anything may take before a test gives up; other tests run beside this one.
+/// How long a test waits before it fails. It is long because other tests run at the same time.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) const ENTER: &str = "\r";
@@ -51,15 +51,15 @@ pub(crate) const CTRL_D: &str = "\u{4}";
 pub(crate) const CTRL_L: &str = "\u{c}";
 pub(crate) const CTRL_T: &str = "\u{14}";
 
-/// The terminal around the cells: what it answers, and what it was told that `vt100` does not keep.
+/// The terminal's replies, and the control sequences that `vt100` does not store.
 pub(crate) struct Manners {
-    /// What it says to the question for its background.
+    /// The reply to a query of the background colour.
     background: Option<&'static str>,
-    /// How often it was asked.
+    /// The number of queries of the background colour.
     asked: usize,
-    /// Keyboard flags that are pushed and not popped.
+    /// Keyboard flags that were pushed and not popped.
     keyboard: i32,
-    /// What was put on the clipboard last, in base64.
+    /// The last text for the clipboard, in base64.
     copied: Vec<u8>,
     replies: Vec<u8>,
 }
@@ -94,7 +94,6 @@ impl Callbacks for Manners {
     }
 }
 
-/// How a terminal begins.
 pub(crate) struct Begin<'a> {
     pub(crate) size: (u16, u16),
     pub(crate) background: Option<&'static str>,
@@ -107,21 +106,20 @@ impl Default for Begin<'_> {
     }
 }
 
-/// A program in a terminal.
 pub(crate) struct Pty {
     master: Box<dyn MasterPty + Send>,
     keys: Arc<Mutex<Box<dyn Write + Send>>>,
     child: Box<dyn Child + Send + Sync>,
     parser: Arc<Mutex<Parser<Manners>>>,
-    /// Every byte that the terminal was sent.
+    /// All bytes that the program sent to the terminal.
     sent: Arc<Mutex<Vec<u8>>>,
     is_closed: Arc<AtomicBool>,
-    /// Reads until the terminal is gone.
+    /// Reads until the terminal is closed.
     reader: Option<JoinHandle<()>>,
 }
 
 impl Pty {
-    /// `think chat` with these arguments in the folder of the place, ready for keys.
+    /// Starts `think chat` with these arguments, and waits until it accepts keys.
     #[track_caller]
     pub(crate) fn chat(place: &Place, args: &[&str]) -> Self {
         let pty = Self::begin(place, args, &Begin::default());
@@ -129,7 +127,7 @@ impl Pty {
         pty
     }
 
-    /// The same with a model whose answers the test writes.
+    /// Starts `think chat` with a model whose answers the test writes.
     #[track_caller]
     pub(crate) fn scripted(place: &Place, script: &Scripted) -> Self {
         let config = script.path("config.toml").display().to_string();
@@ -139,17 +137,17 @@ impl Pty {
         pty
     }
 
-    /// The same from its first moment on.
+    /// Starts `think chat` without waiting for its screen.
     pub(crate) fn begin(place: &Place, args: &[&str], begin: &Begin<'_>) -> Self {
         Self::run(place, &[&["chat"], args].concat(), begin)
     }
 
-    /// Any command of the program.
+    /// Starts any command of `think`.
     pub(crate) fn run(place: &Place, args: &[&str], begin: &Begin<'_>) -> Self {
         Self::start(place, env!("CARGO_BIN_EXE_think"), args, begin)
     }
 
-    /// Another program, with the same around it.
+    /// Starts another program in the same environment.
     pub(crate) fn start(place: &Place, program: &str, args: &[&str], begin: &Begin<'_>) -> Self {
         let mut command = CommandBuilder::new(program);
         command.args(args);
@@ -173,7 +171,7 @@ impl Pty {
         let size = PtySize { rows, cols, ..PtySize::default() };
         let pair = native_pty_system().openpty(size).unwrap();
         let child = pair.slave.spawn_command(command).unwrap();
-        // Ours would keep the terminal open when the program is gone.
+        // An open handle to the slave would keep the terminal open after the program has ended.
         drop(pair.slave);
         let manners = Manners {
             background: begin.background,
@@ -203,7 +201,7 @@ impl Pty {
                 if closes.load(Ordering::Acquire) {
                     return;
                 }
-                // The program may be gone.
+                // The program may have ended.
                 drop(answers.lock().unwrap().write_all(&replies));
             }
         });
@@ -211,19 +209,17 @@ impl Pty {
         Pty { master, keys, child, parser, sent, is_closed, reader }
     }
 
-    /// Presses keys, as their bytes.
     pub(crate) fn press(&self, bytes: &str) {
         let mut keys = self.keys.lock().unwrap();
         keys.write_all(bytes.as_bytes()).and_then(|()| keys.flush()).unwrap();
     }
 
-    /// Types a line and sends it.
     pub(crate) fn line(&self, text: &str) {
         self.press(text);
         self.press(ENTER);
     }
 
-    /// Answers the question of a tool, once it takes an answer. A letter counts when nothing follows it.
+    /// Answers a tool's question as soon as it accepts keys. A letter counts only if no other key follows it.
     #[track_caller]
     pub(crate) fn answer(&self, key: &str) {
         self.see("always in this session");
@@ -231,7 +227,7 @@ impl Pty {
         self.press(key);
     }
 
-    /// Presses the left button on the first cell of a text that is on the screen, and lets it go.
+    /// Clicks with the left button on the first cell of a text.
     #[track_caller]
     pub(crate) fn click(&self, text: &str) {
         self.see(text);
@@ -244,32 +240,30 @@ impl Pty {
         self.parser.lock().unwrap()
     }
 
-    /// What is on the screen, a line each.
     pub(crate) fn text(&self) -> String {
         self.parser().screen().contents()
     }
 
-    /// Every byte that the terminal was sent so far.
+    /// All bytes so far that the program sent to the terminal.
     pub(crate) fn sent(&self) -> Vec<u8> {
         self.sent.lock().unwrap().clone()
     }
 
-    /// How often the terminal was asked for its background.
+    /// The number of queries of the background colour.
     pub(crate) fn asked_for_background(&self) -> usize {
         self.parser().callbacks().asked
     }
 
-    /// What was put on the clipboard last, in base64.
+    /// The last text for the clipboard, in base64.
     pub(crate) fn copied(&self) -> String {
         String::from_utf8(self.parser().callbacks().copied.clone()).unwrap()
     }
 
-    /// Looks at the screen as it is now.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&Screen) -> T) -> T {
         look(self.parser().screen())
     }
 
-    /// Waits until the screen is so.
+    /// Waits until the screen satisfies a condition. `what` describes it in the failure message.
     #[track_caller]
     pub(crate) fn wait(&self, what: &str, is_so: impl Fn(&Screen) -> bool) {
         let began = Instant::now();
@@ -279,19 +273,17 @@ impl Pty {
         }
     }
 
-    /// Waits until a text is on the screen.
     #[track_caller]
     pub(crate) fn see(&self, text: &str) {
         self.wait(text, |screen| screen.contents().contains(text));
     }
 
-    /// Waits until a text is not on the screen.
     #[track_caller]
     pub(crate) fn see_no(&self, text: &str) {
         self.wait(&format!("no {text}"), |screen| !screen.contents().contains(text));
     }
 
-    /// The first cell of a text that is on the screen.
+    /// The first cell of a text on the screen.
     #[track_caller]
     pub(crate) fn cell(&self, text: &str) -> Cell {
         self.look(|screen| {
@@ -301,7 +293,7 @@ impl Pty {
         })
     }
 
-    /// Another program writes on the same terminal.
+    /// Simulates another program that writes to the same terminal.
     pub(crate) fn scribble(&self, text: &str) {
         self.parser().process(text.as_bytes());
     }
@@ -311,10 +303,10 @@ impl Pty {
         self.master.resize(PtySize { rows, cols, ..PtySize::default() }).unwrap();
     }
 
-    /// Closes the terminal, as its window's button does.
+    /// Closes the terminal, like the button of its window.
     pub(crate) fn close(&mut self) {
         self.is_closed.store(true, Ordering::Release);
-        // Something new to read wakes the reader, which lets go of its handle then.
+        // Resizing gives the reader something to read, so that it wakes up and drops its handle.
         self.resize((90, 30));
         self.reader.take().into_iter().for_each(|reader| reader.join().unwrap());
         let other = native_pty_system().openpty(PtySize::default()).unwrap();
@@ -329,7 +321,7 @@ impl Pty {
         assert!(sent.success());
     }
 
-    /// The most memory that the program has had so far, in kilobytes.
+    /// The peak memory of the program so far, in KiB.
     #[cfg(target_os = "linux")]
     pub(crate) fn most_memory(&self) -> u64 {
         let id = self.child.process_id().unwrap();
@@ -338,7 +330,7 @@ impl Pty {
         line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
-    /// Waits for the end of the program, and of what it wrote.
+    /// Waits for the end of the program and of its output.
     #[track_caller]
     pub(crate) fn end(&mut self) -> ExitStatus {
         let began = Instant::now();
@@ -353,7 +345,7 @@ impl Pty {
         status
     }
 
-    /// The terminal is as it was: the screen, the cursor, the mouse, the keyboard, and lines that are edited and shown.
+    /// Checks that the program has restored the terminal: screen, cursor, mouse, keyboard and line editing.
     #[track_caller]
     pub(crate) fn is_given_back(&self) {
         let parser = self.parser();
@@ -370,7 +362,7 @@ impl Pty {
         assert!(modes.contains("ICANON") && modes.contains("ECHO"), "{modes}");
     }
 
-    /// Leaves by the key for it.
+    /// Quits with Ctrl-D.
     #[track_caller]
     pub(crate) fn leave(&mut self) {
         self.press(CTRL_D);
@@ -381,13 +373,13 @@ impl Pty {
 
 impl Drop for Pty {
     fn drop(&mut self) {
-        // It may be gone already.
+        // The program may have ended.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// Where a text begins on the screen.
+/// The position of a text on the screen.
 pub(crate) fn find(screen: &Screen, text: &str) -> Option<(u16, u16)> {
     let (_, columns) = screen.size();
     screen.rows(0, columns.get()).zip(0..).find_map(|(line, row)| {

@@ -1,4 +1,4 @@
-//! A prompt on the command line: `think` without a command on a terminal, and an answer that is laid out there.
+//! A prompt on the command line of a terminal: `think` without a command, and an answer formatted as Markdown.
 
 use super::paced::Paced;
 use super::{Begin, Pty};
@@ -36,7 +36,7 @@ fn a_prompt_without_a_command_begins_a_conversation_with_its_files() {
     pty.see("Because.");
     pty.see_no("esc stops");
     pty.leave();
-    // The short option goes on with it.
+    // `-c` continues the conversation.
     let mut pty = begin(&place, &paced, &["-c"]);
     pty.see("Because.");
     pty.leave();
@@ -52,7 +52,7 @@ fn alone_it_opens_a_conversation_and_what_only_ask_knows_is_asked_once() {
     let mut pty = begin(&place, &paced, &["-q", "why?"]);
     paced.asked(1);
     paced.say("# A *title*\n\n- one\n- two\n\nThe **en");
-    // The newest words are on a line that goes again.
+    // The newest words are on a temporary line.
     pty.see("two  The");
     paced.say("d**.\n");
     pty.see("• two");

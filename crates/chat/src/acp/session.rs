@@ -1,4 +1,4 @@
-//! One conversation of an editor.
+//! A session of the Agent Client Protocol: one conversation in an editor.
 
 use super::Kit;
 use super::replay::replay;
@@ -20,36 +20,36 @@ use thinkthrough_core::settings::{Display, Resolved, Setting, Source};
 use thinkthrough_store::ConversationState;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// A session, shared between the prompt that runs and the lines that come in.
+/// Shared between the running prompt and the messages that arrive meanwhile.
 #[derive(Debug)]
 pub(super) struct Session {
     id: String,
     kit: Kit,
     outbox: Arc<Outbox>,
-    /// Where it is kept.
+    /// The stored conversation.
     kept: Option<Kept>,
-    /// Held while a prompt runs.
+    /// Locked while a prompt runs.
     conversation: Arc<Mutex<Vec<Content>>>,
-    /// How many requests went out, over all prompts.
+    /// Number of requests over all prompts.
     round: AtomicUsize,
     said: Lock<Said>,
 }
 
-/// What a session goes on with.
+/// The start of a session: an empty or a stored conversation.
 pub(super) struct Past {
-    /// Where it is kept.
+    /// The stored conversation.
     pub(super) kept: Option<Kept>,
-    /// What is sent of what was said.
+    /// The messages for requests, compressed if the conversation is.
     pub(super) contents: Vec<Content>,
 }
 
-/// A prompt that has begun; no other can until it is gone.
+/// A prompt that has begun. No other prompt can begin until it is dropped.
 pub(super) struct Begun {
     conversation: OwnedMutexGuard<Vec<Content>>,
     control: Control,
 }
 
-/// What the editor said about the session.
+/// State that the editor can change.
 #[derive(Debug)]
 struct Said {
     control: Control,
@@ -70,7 +70,7 @@ impl Session {
         &self.id
     }
 
-    /// The reply to its beginning; the editor knows the id of one that it loads.
+    /// Builds the reply to `session/new` or `session/load`. Only a new session needs its id in the reply.
     pub(super) fn describe(&self, is_new: bool) -> Raw {
         let said = self.said();
         Raw::build(|w| {
@@ -97,7 +97,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes effect on the next request, and stays with the conversation.
+    /// Takes effect with the next request. The store keeps it with the conversation.
     pub(super) async fn set_option(&self, key: &str, value: &str) -> Reply {
         if key != EFFORT {
             return Err(Problem::params(&format!(
@@ -117,18 +117,18 @@ impl Session {
         Ok(Raw::build(|w| w.object(|w| write_options(w, now))))
     }
 
-    /// Begins a prompt; from here on it can be stopped.
+    /// Begins a prompt. From here on it can be stopped.
     pub(super) fn begin(&self) -> Result<Begun, Problem> {
         let conversation = Arc::clone(&self.conversation).try_lock_owned().map_err(|_| {
             Problem::params("a prompt is being answered; cancel it or wait for its end")
         })?;
         let mut said = self.said();
-        // What stopped the last prompt must not stop this one.
+        // A stop of the previous prompt must not stop this one.
         said.control = Control::new();
         Ok(Begun { conversation, control: said.control.clone() })
     }
 
-    /// Tells the editor what was said before.
+    /// Sends the earlier messages to the editor.
     pub(super) async fn replay(&self, contents: &[Content]) {
         let settings = self.said().settings.clone();
         let contents = contents.iter().map(|content| self.kit.cover.content(content));
@@ -145,7 +145,7 @@ impl Session {
         lines.iter().for_each(|line| self.show(&settings).say(line));
     }
 
-    /// Asks a question and tells the editor everything that happens.
+    /// Asks a question and reports every event to the editor.
     pub(super) async fn prompt(&self, begun: Begun, question: Content) -> Reply {
         let Begun { mut conversation, control } = begun;
         let settings = self.said().settings.clone();
@@ -169,10 +169,10 @@ impl Session {
         let mut watch = Beside::new(keeper.as_ref(), &mut covered);
         let outcome = run(&setup, &mut conversation, &control, &mut watch).await;
         if control.is_stopped() {
-            // The user goes on from there, whatever had been said.
+            // The user continues from the stopped prompt, even if it has no answer yet.
             keeper.iter().for_each(Keeper::interrupted);
         } else if conversation.len() == before + 1 {
-            // What came to nothing is not kept either, and may be asked again.
+            // Without an answer the question is not kept, so that the user can ask it again.
             conversation.truncate(before);
         }
         if let Some(keeper) = keeper
@@ -181,7 +181,7 @@ impl Session {
             show.say(&format!("the conversation is not kept: {error}"));
         }
         let reason = match outcome {
-            // Also where the stop met a failure: the protocol wants this word from every prompt that was cancelled.
+            // The protocol wants "cancelled" for every cancelled prompt, even if it failed as well.
             _ if control.is_stopped() => "cancelled",
             Ok(outcome) => {
                 if let Some(ending) = Ending::of(&outcome) {
@@ -209,7 +209,7 @@ impl Session {
     }
 }
 
-/// The protocol's word for why a prompt ended that nobody cancelled.
+/// Stop reason of a prompt that was not cancelled, in the words of the protocol.
 fn stop_reason(
     asked: &Attempt<'_>,
     outcome: &Outcome,
@@ -236,7 +236,7 @@ fn stop_reason(
     })
 }
 
-/// Puts questions to the editor.
+/// Asks the editor for permissions.
 struct Asker<'a>(&'a Session);
 
 impl Approve for Asker<'_> {

@@ -1,4 +1,4 @@
-//! The loop around requests and answers.
+//! The loop of requests, answers and tool calls for one question.
 
 mod calls;
 mod clock;
@@ -37,33 +37,33 @@ use thinkthrough_core::runaway::{Circles, Runaway};
 use thinkthrough_core::settings::Resolved;
 use thinkthrough_core::why::{Prepared, Way, Why};
 
-/// What stays the same over the rounds.
+/// The parts of a question that are the same in all rounds.
 #[derive(Clone)]
 pub struct Setup<'a> {
-    /// Where requests go.
+    /// The model, and the endpoint of the requests.
     pub target: &'a Target,
-    /// The settings that hold.
+    /// The settings in effect.
     pub settings: &'a Resolved,
-    /// How requests travel.
+    /// The HTTP client, or a simulator.
     pub transport: &'a Transport,
     /// The credential.
     pub auth: Auth,
-    /// The tools on offer, if any.
+    /// The tools of the requests, if any.
     pub tools: Option<&'a Toolbox>,
-    /// Who is asked before a tool runs that needs a permission.
+    /// Answers questions about tools that need a permission.
     pub approve: &'a dyn Approve,
-    /// What stands before each request, if anything.
+    /// Checks the budget and limits before each request.
     pub gate: Option<&'a Gate>,
-    /// Where each request leaves a trace, if anywhere.
+    /// Stores a trace of each request.
     pub traced: Option<&'a Traced>,
-    /// How many requests one question may take.
+    /// The most requests that one question may need.
     pub max_rounds: usize,
-    /// What each request asks for beside its messages and tools: a temperature, a form of the answer.
+    /// Further parameters of each request, such as a temperature or a format of the answer.
     pub wish: Request,
 }
 
 impl<'a> Setup<'a> {
-    /// A setup without tools, and with nobody to ask.
+    /// A setup without tools, without a gate, and without anyone who could permit a call.
     #[must_use]
     pub fn new(target: &'a Target, settings: &'a Resolved, transport: &'a Transport) -> Self {
         let (auth, tools, approve, gate) = (Auth::None, None, &Nobody, None);
@@ -73,59 +73,59 @@ impl<'a> Setup<'a> {
     }
 }
 
-/// How many requests one question may take where nothing else is said.
+/// Default of [`Setup::max_rounds`].
 pub const MAX_ROUNDS: usize = 24;
 
-/// One request and what came of it.
+/// One request with its answer and the results of its tool calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Round {
-    /// What the provider said.
+    /// The answer of the model.
     pub answer: Answer,
-    /// What the tools gave that it called, in the order of the calls.
+    /// The results of the tool calls, in the order of the calls.
     pub tool_responses: Vec<ToolResponse>,
-    /// The names of the tools of which a call was not allowed.
+    /// Names of the tools whose calls were not allowed.
     pub refused: Vec<String>,
-    /// From the request to the end of its answer.
+    /// Time from the request to the end of its answer.
     pub took: Duration,
-    /// How much of that the model spent on thoughts.
+    /// The part of `took` that the model spent on thoughts.
     pub thinking: Duration,
-    /// How long the tools took after it, questions included.
+    /// Time that the tools took after the answer, including questions to the user.
     pub tools: Duration,
-    /// The id of its trace, where it left one.
+    /// The id of the trace, if one was stored.
     pub trace: Option<String>,
 }
 
-/// What a question came to.
+/// The result of a question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The rounds.
+    /// The rounds, in order.
     pub rounds: Vec<Round>,
-    /// The messages that the conversation grew by.
+    /// The messages that were added to the conversation.
     pub added: Vec<Content>,
-    /// The provider refused, or the answer broke off.
+    /// The refusal of the provider, or the error that broke the answer off.
     pub failure: Option<Failure>,
-    /// The session's budget let no further request out.
+    /// The refusal of the session's budget.
     pub refused: Option<BudgetRefusal>,
-    /// The model still called tools when its rounds were used up.
+    /// The model still called tools after the last allowed round.
     pub is_unfinished: bool,
-    /// It was stopped; what had been said until then is in `added`, marked partial.
+    /// The user stopped it. `added` has the answer up to then, marked partial.
     pub is_stopped: bool,
 }
 
 impl Outcome {
-    /// Time that the model spent on thoughts, over all rounds; the time of tools is not in it.
+    /// Time that the model spent on thoughts in all rounds, without the time of tools.
     #[must_use]
     pub fn thinking(&self) -> Duration {
         self.rounds.iter().map(|round| round.thinking).sum()
     }
 }
 
-/// Why a question could not be asked.
+/// An error before the answer began.
 #[derive(Debug)]
 pub enum AskError {
     /// The upstream could not be reached, or broke the protocol.
     Client(ClientError),
-    /// A header that the provider's entry names is none.
+    /// The provider's entry has an invalid header.
     Header(String),
 }
 
@@ -150,12 +150,12 @@ impl From<ClientError> for AskError {
 
 /// Asks the last question of `conversation` and runs tools until the model has answered.
 ///
-/// `control` stops it at any point: the connection is dropped, running tools are ended, and what had been said stays
-/// in the conversation, so that it can go on from there.
+/// `control` stops it at any point: the connection is dropped, running tools end, and the answer up to then stays in
+/// the conversation, so that the user can continue.
 ///
 /// # Errors
-/// When the upstream cannot be reached before anything was said. What a provider refuses, and what breaks off in
-/// the middle, is an [`Outcome`] with a failure: nothing that was said is lost.
+/// If the upstream cannot be reached before the answer begins. A refusal by the provider, or an answer that breaks off,
+/// gives an [`Outcome`] with a failure, so that the received part is not lost.
 pub async fn run(
     setup: &Setup<'_>,
     conversation: &mut Vec<Content>,
@@ -178,23 +178,23 @@ pub async fn run(
     Ok(run.outcome)
 }
 
-/// A question that is being answered.
+/// A question in progress.
 struct Run<'a> {
     setup: &'a Setup<'a>,
-    /// The model, as its refusals taught it.
+    /// The model with the facts that its refusals taught.
     target: Cow<'a, Target>,
-    /// The turn cannot go on with thinking.
+    /// The rest of the turn goes on without thinking.
     is_off: bool,
     control: &'a Control,
     watch: &'a mut (dyn Watch + std::marker::Send),
     conversation: &'a mut Vec<Content>,
     outcome: Outcome,
-    /// What is told of the request under way.
+    /// The trace's explanation of the current request.
     why: Why,
 }
 
 impl Run<'_> {
-    /// One request, its answer and its tools. Says whether another must follow.
+    /// Sends one request, reads its answer and runs its tools. Returns whether another request must follow.
     async fn round(&mut self, round: usize) -> Result<bool, AskError> {
         self.outcome.is_unfinished = false;
         let stop = self.control.token();
@@ -254,7 +254,7 @@ impl Run<'_> {
         Ok(has_called && !stop.is_cancelled())
     }
 
-    /// The request is over, whatever came of it.
+    /// Stores the trace of a finished, failed or stopped request. Returns its id.
     fn leave_trace(
         &mut self,
         at: SystemTime,
@@ -275,7 +275,7 @@ impl Run<'_> {
         self.setup.traced?.leave(generation)
     }
 
-    /// Takes note of what goes out, and why, where a trace tells it.
+    /// Records the request and its reasons, if a trace will be stored.
     fn explain(&mut self, turn: &Turn<'_>) {
         if self.setup.traced.is_some() {
             let repairs = [None, turn.repaired()];
@@ -284,8 +284,8 @@ impl Run<'_> {
         }
     }
 
-    /// Runs the tools that an answer calls, and names those that were not allowed; without tools of ours a call is for
-    /// whoever reads the output.
+    /// Runs the tool calls of an answer, and returns their results and the names of refused tools. Without own tools,
+    /// the calls are left to the reader of the output.
     async fn call(&mut self, round: usize, calls: &[ToolCall]) -> (Vec<ToolResponse>, Vec<String>) {
         let Some(tools) = self.setup.tools.filter(|_| !calls.is_empty()) else {
             return Default::default();
@@ -296,7 +296,8 @@ impl Run<'_> {
             self.watch.tool_response(round, &called.response);
             self.add(round, called.content());
         }
-        // What the user said meanwhile comes after the results: they belong to the calls.
+        // Messages that the user wrote meanwhile follow the results, because results must stand right after their
+        // calls.
         if !stop.is_cancelled() {
             for said in self.control.take() {
                 self.add(round, said);
@@ -314,7 +315,7 @@ impl Run<'_> {
         self.outcome.added.push(content);
     }
 
-    /// Waits until the gate lets the request out; nothing when it does not, or when it was stopped meanwhile.
+    /// Waits until the gate admits the request. Returns `None` if the gate refuses it or the user stops it.
     async fn admit(&mut self, request: &Request) -> Option<Admitted> {
         let Setup { gate, settings, .. } = *self.setup;
         let Some(gate) = gate else { return Some(Admitted(None)) };
@@ -334,7 +335,7 @@ impl Run<'_> {
         }
     }
 
-    /// Books what the request did cost.
+    /// Charges the request to the budget and limits.
     fn settle(&mut self, admitted: Admitted, answer: Option<&Answer>) {
         let (Some(gate), Some(admission)) = (self.setup.gate, admitted.0) else { return };
         for notice in gate.settle(admission, answer) {
@@ -343,8 +344,8 @@ impl Run<'_> {
         self.watch.spent(gate.used());
     }
 
-    /// Sends the request and reads its answer; nothing when it was stopped before the answer began. One that is refused for
-    /// its thoughts goes out once more with a repair.
+    /// Sends the request and reads its answer. If the provider refuses it for its thoughts, sends it once more with a
+    /// repair. Returns `None` if the user stops it before the answer begins.
     async fn ask(
         &mut self,
         round: usize,
@@ -378,7 +379,7 @@ impl Run<'_> {
         }
     }
 
-    /// Further requests go to the model as its refusal taught it.
+    /// Applies a fact from a refusal to all further requests.
     fn learn(&mut self, fact: Repair) {
         if let Some(taught) = fact.taught_to(&self.target) {
             self.target = Cow::Owned(taught);
@@ -388,7 +389,7 @@ impl Run<'_> {
         }
     }
 
-    /// Sends one request and reads what comes back; nothing when it was stopped before that began.
+    /// Sends one request and reads the response. Returns `None` if the user stops it before the response begins.
     async fn send<'d>(
         &mut self,
         round: usize,
@@ -400,7 +401,7 @@ impl Run<'_> {
         let policy = RetryPolicy::default();
         let mut on_retry = |retry: &Retry<'_>| self.watch.retry(retry);
         let sending = self.setup.transport.send_with_retry(&send, &policy, &mut on_retry);
-        // A request that is dropped here, and a body below, closes the connection.
+        // Dropping the request here, or the body below, closes the connection.
         let mut response = tokio::select! {
             biased;
             () = stop.cancelled() => return Ok(None),
@@ -433,7 +434,7 @@ impl Run<'_> {
     }
 }
 
-/// A request that may go out: what the gate said, where there is one.
+/// An admitted request. Without a gate, all requests are admitted.
 struct Admitted(Option<Admission>);
 
 impl Admitted {

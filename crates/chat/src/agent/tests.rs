@@ -17,12 +17,12 @@ use thinkthrough_core::settings::resolve;
 use thinkthrough_core::wire::WireId;
 use tokio::sync::{Barrier, Notify};
 
-/// A simulator, or, for the path of a request that holds, a body that the test writes.
+/// A simulator, or a scripted body in its place.
 struct Upstream {
     simulator: Simulator,
-    /// Bytes of an answer that then stops in the middle; taken by the first request.
+    /// The first part of an answer that then stops. The first request receives it.
     held: Mutex<Option<&'static str>>,
-    /// Whole answers that come before the simulator's.
+    /// Whole answers that are sent before any of the simulator's.
     scripted: Mutex<Vec<&'static str>>,
     writers: Mutex<Vec<BodySender>>,
     bodies: Mutex<Vec<String>>,
@@ -57,17 +57,17 @@ impl InProcess for Upstream {
     }
 }
 
-/// Tools whose results, permissions and pace the test decides.
+/// Tools whose results, permissions and timing the test decides.
 #[derive(Debug, Default)]
 struct Script {
     permissions: BTreeMap<&'static str, Permission>,
-    /// Both tools are running when this opens.
+    /// Opens when both tools run.
     together: Option<Barrier>,
-    /// It takes a while to find out what this one would do.
+    /// The tool whose calls take long to weigh.
     slow: Option<&'static str>,
-    /// `beta` goes on only when `alpha` may, and the other way round.
+    /// The tool that ends last: it waits until the other one has run.
     last: Option<(&'static str, Notify)>,
-    /// How long each takes.
+    /// Run time of each tool.
     takes: Duration,
 }
 
@@ -127,7 +127,7 @@ impl Script {
     }
 }
 
-/// Answers questions from a list, and keeps them.
+/// Answers questions from a list, and stores the questions.
 #[derive(Default)]
 struct Attempt(Mutex<Vec<Verdict>>, Mutex<Vec<Question>>);
 
@@ -138,7 +138,7 @@ impl Approve for Attempt {
     }
 }
 
-/// Notes what it is told, and pulls at the control when something comes.
+/// Records events. Stops the run, or sends a message, at the event that the test names.
 #[derive(Default)]
 struct Notes {
     lines: Vec<String>,
@@ -258,7 +258,7 @@ async fn an_answer_that_looks_like_tags_is_told_once_with_the_setting_that_reads
 async fn calls_of_one_answer_run_at_once_and_are_answered_in_their_order() {
     let stage = Stage::new("kimi-k2");
     for last in ["alpha", "beta"] {
-        // Neither can go on before both run, and `last` ends after the other.
+        // Neither tool can finish before both run, and `last` ends after the other.
         let script = Script {
             together: Some(Barrier::new(2)),
             last: Some((last, Notify::new())),
@@ -369,7 +369,7 @@ async fn a_stopped_answer_is_kept_and_the_upstream_sees_it_at_once() {
     assert!(thought.duration_ms.is_some());
     let writer = stage.upstream.writers.lock().unwrap().pop().unwrap();
     tokio::time::timeout(Duration::from_secs(60), writer.cancelled()).await.unwrap();
-    // The conversation goes on from there.
+    // The conversation can continue.
     conversation.push(Content::text(Speaker::Human, "Never mind. Hello!"));
     let outcome = stage.ask((None, &Nobody), &mut conversation, &mut Notes::default()).await;
     assert_eq!(outcome.failure, None);
@@ -392,7 +392,7 @@ async fn a_stop_while_tools_run_keeps_what_is_there_and_answers_every_call() {
     let script = Script { last: Some(("beta", Notify::new())), ..Script::default() };
     let never = Script { last: Some(("alpha", Notify::new())), ..script };
     let (mut conversation, mut notes) = (question(), Notes::default());
-    // `alpha` waits for `beta`, which nobody allows any more.
+    // `alpha` waits for `beta`, which does not get its permission.
     let tools =
         toolbox(Script { permissions: BTreeMap::from([("beta", Permission::Ask)]), ..never });
     notes.stop_at = Some("output 0");
@@ -406,7 +406,7 @@ async fn a_stop_while_tools_run_keeps_what_is_there_and_answers_every_call() {
     assert_eq!(outcome.failure, None, "each call has its result");
 }
 
-/// Is asked and never answers.
+/// Never answers a question.
 struct Open;
 
 impl Approve for Open {
@@ -435,7 +435,7 @@ async fn what_is_said_while_tools_run_goes_in_after_their_results() {
     }
 }
 
-// On a clock that goes on when somebody waits for it, and else stands still.
+// The paused clock moves only while all tasks wait.
 #[tokio::test(start_paused = true)]
 async fn thoughts_are_timed_without_the_tools() {
     let takes = Duration::from_millis(300);
@@ -449,7 +449,7 @@ async fn thoughts_are_timed_without_the_tools() {
     }
     let thought = outcome.added[0].thoughts().next().unwrap();
     assert_eq!(thought.duration_ms, u64::try_from(round.thinking.as_millis()).ok());
-    // The next thought, in a new request, does not begin with the tools of the one before.
+    // The next thought, in a new request, does not include the time of the tools before it.
     let thoughts = outcome.added.iter().flat_map(Content::thoughts);
     assert!(thoughts.filter_map(|it| it.duration_ms).all(|ms| ms < 300), "{outcome:?}");
     assert_eq!(outcome.thinking(), round.thinking + last.thinking);

@@ -1,15 +1,15 @@
-//! Says that files of the question do not go out, because the model's API has no place for them.
+//! Warns about files of the question that are left out, because the model's API cannot carry them.
 
 use super::Run;
 use crate::gate::Notice;
 use thinkthrough_core::content::{Block, Speaker};
 use thinkthrough_core::outgoing::Outgoing;
 
-/// The name of media in the list of what a wire cannot say.
+/// The name of media in [`Outgoing::untranslated`].
 const MEDIA: &str = "media";
 
 impl Run<'_> {
-    /// Only files of the newest question count: those of earlier ones were spoken of.
+    /// Warns only about the newest question: earlier questions had their own warning.
     pub(super) fn tell_unsent(&mut self, round: usize, request: &Outgoing) {
         let question = self.conversation.iter().rev().find(|it| it.speaker == Speaker::Human);
         let is_media = |block: &Block| matches!(block, Block::Media(_));

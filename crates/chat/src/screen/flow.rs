@@ -1,19 +1,19 @@
-//! Text for a terminal without a screen of its own: it is written once, as it comes, and stays.
+//! Wraps streamed text for a terminal that scrolls.
 
 use super::glyph::glyphs;
 use super::wrap::{cut, rows};
 
-/// Breaks text at words while it comes. What was given out cannot be taken back, so a word is held until it is over.
+/// Breaks text at words while it arrives. Written text cannot be changed, so a word is buffered until it ends.
 #[derive(Debug, Default)]
 pub struct Flow {
-    /// The row under way.
+    /// The current row.
     row: String,
-    /// How many bytes of it were given out.
+    /// The number of bytes of `row` that were returned.
     given: usize,
 }
 
 impl Flow {
-    /// Takes more text; gives what can be written now, on rows of at most `width` columns.
+    /// Adds text. Returns the text that can be written now, in rows of at most `width` columns.
     #[must_use]
     pub fn push(&mut self, text: &str, width: usize) -> String {
         let mut out = String::new();
@@ -22,13 +22,13 @@ impl Flow {
                 out.push_str(&self.rest());
                 out.push('\n');
             }
-            // How wide a tab is depends on where it stands, which nobody here knows.
+            // The width of a tab depends on its column in the terminal, which is unknown here.
             self.add(&part.replace('\t', "    "), width, &mut out);
         }
         out
     }
 
-    /// What was held. What comes next begins a row.
+    /// Returns the buffered text. The next text begins a row.
     #[must_use]
     pub fn rest(&mut self) -> String {
         let row = std::mem::take(&mut self.row);
@@ -53,7 +53,7 @@ impl Flow {
     }
 }
 
-/// How much of a row cannot move to the next one whatever follows: all but its last word and the spaces before it.
+/// The length of the part of a row that stays in this row: all but its last word and the spaces before it.
 fn over(row: &str) -> usize {
     let wide = glyphs(row).filter(|glyph| glyph.width > 1).last();
     let wide = wide.map_or(0, |glyph| glyph.at + glyph.len);
@@ -61,10 +61,10 @@ fn over(row: &str) -> usize {
     words.map_or(0, |words| words.trim_end_matches(' ').len()).max(wide)
 }
 
-/// The last words of a text that fit on a row of `width` columns; of a word that is wider, its end.
+/// The last words of a text that fit on a row of `width` columns, or the end of a single word that is too long.
 #[must_use]
 pub fn last_words(text: &str, width: usize) -> String {
-    // A row has no more letters than these, so that a long text costs no more than a short one.
+    // A row has at most this many characters. The limit keeps the cost of a long text low.
     let letters = 16 * width + 64;
     let near = text.char_indices().rev().nth(letters).map_or(0, |(at, _)| at);
     let text = text.get(near..).unwrap_or_default().replace(['\n', '\t'], " ");
@@ -92,7 +92,7 @@ pub fn last_words(text: &str, width: usize) -> String {
     words.trim_start().to_owned()
 }
 
-/// As much of the beginning of a line as fits on a row of `width` columns.
+/// The beginning of a line, at most `width` columns.
 #[must_use]
 pub fn first_row(line: &str, width: usize) -> &str {
     cut(line, width).into_iter().next().and_then(|row| line.get(row)).unwrap_or_default()

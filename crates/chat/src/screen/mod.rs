@@ -1,10 +1,11 @@
-//! What the terminal client shows: from a [`model::View`] to the cells of a screen, and nothing else.
+//! The screen of the terminal client: paints a [`model::View`] into a buffer of cells.
 //!
-//! [`Screen::render`] paints a view and says what stands where. It lays out only what is in sight and keeps it until it
-//! changes, so a frame costs the same in a short conversation and in a long one. Text of any length is cut into
-//! segments; the transcript is a roll of them (`roll`), and a place on it is never a number of rows.
+//! [`Screen::render`] paints a view and returns the positions of its parts. It lays out only the visible part and
+//! caches it until it changes, so a frame costs the same in a short and in a long conversation. Long text is cut into
+//! segments. The transcript is a sequence of segments (`roll`), and a position in it is a segment and a row, never a
+//! count of rows from the start.
 //!
-//! Everything that reaches a cell passes `glyph`, which is where text becomes harmless.
+//! All text passes `glyph`, which removes control characters, before it reaches a cell.
 
 mod canvas;
 mod chrome;
@@ -43,40 +44,40 @@ use model::{EntryId, Overlay, View};
 use roll::{Place, Roll};
 use theme::Theme;
 
-/// The screen of one session: the look, the place on the transcript, and what is laid out of it.
+/// The screen of one session: its theme, its scroll position, and its cached layout.
 #[derive(Debug)]
 pub struct Screen {
     theme: Theme,
     roll: Roll,
-    /// Where the transcript is held; `None` follows its end.
+    /// The scroll position. `None` follows the end.
     held: Option<Place>,
-    /// Where it began when it was painted last.
+    /// The first visible row of the last frame.
     top: Option<Place>,
     pending: Vec<Scroll>,
     page: usize,
 }
 
-/// A way to move over the transcript.
+/// A scroll command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scroll {
-    /// To its end, and on with it.
+    /// To the end, and follows it from then on.
     End,
-    /// So many pages down, or up.
+    /// By this number of pages. Negative numbers scroll up.
     Pages(isize),
-    /// So many rows down, or up.
+    /// By this number of rows. Negative numbers scroll up.
     Rows(isize),
-    /// To its start.
+    /// To the start.
     Start,
-    /// To an entry, which is then at the top.
+    /// To an entry, which becomes the first visible one.
     To(EntryId),
 }
 
-/// What a frame says beside its cells.
+/// The positions of a painted frame's parts.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
-    /// Where the cursor is, if it is to be seen.
+    /// The position of the cursor, if it is visible.
     pub cursor: Option<(u16, u16)>,
-    /// The entries in sight, from top to bottom.
+    /// The visible entries, from top to bottom.
     pub entries: Vec<EntryId>,
     transcript: Rect,
     rows: Vec<(EntryId, Part)>,
@@ -86,21 +87,21 @@ pub struct Frame {
     overlay: Rect,
 }
 
-/// What is at a place of the screen.
+/// The part of the screen at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hit {
     /// The text of an entry.
     Entry(EntryId),
-    /// The line by which an entry is opened and folded.
+    /// The line that opens and folds an entry.
     Head(EntryId),
-    /// The row of a list, by its index.
+    /// A row of a list, by its index.
     Item(usize),
-    /// The remark that there is more below.
+    /// The hint that there is more below.
     Latest,
 }
 
 impl Frame {
-    /// What is at this cell.
+    /// Returns the part at this cell.
     #[must_use]
     pub fn hit(&self, x: u16, y: u16) -> Option<Hit> {
         let at = ratatui::layout::Position::new(x, y);
@@ -129,28 +130,28 @@ impl Screen {
         Self { theme, roll: Roll::default(), held: None, top: None, pending: Vec::new(), page: 1 }
     }
 
-    /// Changes the look from the next frame on.
+    /// Changes the theme from the next frame on.
     pub fn set_theme(&mut self, theme: Theme) {
         self.theme = theme;
     }
 
-    /// Moves over the transcript with the next frame.
+    /// Scrolls with the next frame.
     pub fn scroll(&mut self, scroll: Scroll) {
         self.pending.push(scroll);
     }
 
-    /// Holds what is at the top of the screen, as before something in sight is opened or folded.
+    /// Stops following, so that the top stays when a visible entry is opened or folded.
     pub fn hold(&mut self) {
         self.held = self.held.or(self.top);
     }
 
-    /// Whether the end of the transcript stays in sight while it grows.
+    /// Returns true if the end of the transcript stays visible while the transcript grows.
     #[must_use]
     pub fn is_following(&self) -> bool {
         self.held.is_none()
     }
 
-    /// Paints the view over all of the buffer.
+    /// Paints the view over the whole buffer.
     pub fn render(&mut self, view: &View, buffer: &mut Buffer) -> Frame {
         let screen = buffer.area;
         let theme = self.theme.clone();
@@ -213,7 +214,7 @@ impl Screen {
         Frame { transcript: area, rows, entries, latest, ..Frame::default() }
     }
 
-    /// Where the screen begins, after all that was asked for.
+    /// The first visible row, after all pending scroll commands.
     fn find_top(&mut self, view: &View, height: usize) -> Option<Place> {
         let end = self.roll.end(view)?;
         let (last, _) = self.roll.up(view, end, height);
@@ -224,7 +225,7 @@ impl Screen {
         for scroll in std::mem::take(&mut self.pending) {
             top = self.scrolled(view, top, last, scroll)?;
         }
-        // Whoever comes to the end goes on with it.
+        // A screen that reaches the end follows it.
         let is_last = (top.entry, top.part, top.row) >= (last.entry, last.part, last.row);
         self.held = (!is_last).then_some(top);
         Some(if is_last { last } else { top })
@@ -247,8 +248,8 @@ impl Screen {
     }
 }
 
-/// How high the question is, and how high the composer. A question stands in the place of a composer that is empty, and
-/// above one that is being written in.
+/// Heights of the question and of the composer. A question replaces an empty composer, and is above a composer with
+/// text.
 fn panels(view: &View, screen: Rect) -> (u16, u16) {
     let most = screen.height - 2;
     let writing = chrome::composer_height(view, screen).min(most);
@@ -257,7 +258,7 @@ fn panels(view: &View, screen: Rect) -> (u16, u16) {
     if view.composer.text.is_empty() {
         return (asking.min(most), 0);
     }
-    // What is typed must be seen; the question takes what is left, where that is enough for its frame.
+    // The typed text must stay visible. The question gets the rest, if its frame fits into it.
     let left = most - writing;
     (if left < 3 { 0 } else { asking.min(left) }, writing)
 }

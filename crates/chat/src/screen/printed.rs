@@ -1,4 +1,4 @@
-//! Markdown for a terminal that scrolls: the rows of the screen as lines with the terminal's own styles.
+//! Markdown for a terminal that scrolls: rows of the screen as lines with the terminal's own styles.
 
 use super::glyph::glyphs;
 use super::ink::Ground;
@@ -15,10 +15,10 @@ use std::mem;
 pub struct Printer {
     theme: Theme,
     width: usize,
-    /// The text from the first block on that may still change.
+    /// The text from the start of the first block that may still change.
     open: String,
-    /// The length of `open` at which its blocks are looked for again. It grows with the block, so that a long one is not
-    /// read again for each of its lines.
+    /// The length of `open` at which its blocks are searched again. It grows with the block, so that a long block is
+    /// not parsed again for each of its lines.
     due: usize,
     has_printed: bool,
 }
@@ -30,7 +30,7 @@ impl Printer {
         Printer { theme, width, open: String::new(), due: 0, has_printed: false }
     }
 
-    /// Takes a piece of the text and returns the lines of the blocks that it completes.
+    /// Adds a piece of the text. Returns the lines of the blocks that it completes.
     pub fn push(&mut self, piece: &str) -> String {
         self.open.push_str(piece);
         if !piece.contains('\n') || self.open.len() < self.due {
@@ -50,7 +50,7 @@ impl Printer {
         &self.open
     }
 
-    /// Ends the text and returns the lines of its last blocks.
+    /// Ends the text. Returns the lines of its last blocks.
     pub fn end(&mut self) -> String {
         let text = mem::take(&mut self.open);
         self.due = 0;
@@ -73,7 +73,7 @@ impl Printer {
         let pieces = pieces.map(|(text, ink)| {
             let text: String = glyphs(text).map(|glyph| glyph.symbol).collect();
             let style: ContentStyle = self.theme.style(ink, Ground::Plain).into_crossterm();
-            // The terminal's own colours need no word, so that plain text stays plain.
+            // The terminal's default colours need no escape sequence, so that plain text stays plain.
             let style = ContentStyle { background_color: None, ..style };
             let is_own = style.foreground_color == Some(Color::Reset);
             let foreground_color = style.foreground_color.filter(|_| !is_own);
@@ -84,7 +84,7 @@ impl Printer {
     }
 }
 
-/// The texts of the blocks of code in a Markdown text.
+/// The texts of the code blocks in a Markdown text.
 #[must_use]
 pub fn code_blocks(markdown: &str) -> Vec<String> {
     let (mut found, mut open) = (Vec::new(), None);
@@ -115,7 +115,7 @@ mod tests {
         out
     }
 
-    /// The text between the escape sequences.
+    /// The text without escape sequences.
     fn bare(text: &str) -> String {
         let mut pieces = text.split('\u{1b}');
         let first = pieces.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! Asking: what goes out, what it may spend, and when the conversation is compressed first.
+//! Sends questions, checks their budget, and compresses the conversation before it is too long.
 
 use super::conversation::{Conversation, Plan};
 use super::message::{Count, Counted, Effect, Keep, Question, RunId, Scroll, Side};
@@ -16,35 +16,33 @@ use thinkthrough_core::settings::{Setting, Source};
 use thinkthrough_core::usage::Usage;
 use thinkthrough_store::Cost;
 
-/// The question under way.
+/// The question in progress.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) id: RunId,
-    /// The entries of the answer that comes in, by the index of their block.
+    /// The entries of the incoming answer, by the index of their block.
     pub(super) blocks: HashMap<usize, EntryId>,
     pub(super) estimates: HashMap<usize, Growing>,
-    /// The calls of the answer, in order.
+    /// The tool calls of the incoming answer, in order.
     pub(super) calls: Vec<CallEntry>,
     pub(super) is_stopping: bool,
-    /// What its model costs.
     pub(super) price: Option<Price>,
 }
 
-/// A call of the answer that comes in.
+/// A tool call of the incoming answer.
 #[derive(Debug)]
 pub(super) struct CallEntry {
-    /// The provider's id of it.
     pub(super) id: Option<String>,
     pub(super) entry: EntryId,
-    /// The user said no.
+    /// The user did not permit it.
     pub(super) is_refused: bool,
 }
 
-/// The share of the context window, in percent, that stays beside a summary.
+/// The part of the context window, in percent, for messages that a compression leaves unchanged.
 const STAYS: u64 = 25;
 
 impl Session {
-    /// Sends a text, or keeps it until the question under way is done with.
+    /// Sends a text, or queues it while another question is in progress.
     pub(super) fn submit(&mut self, text: String) {
         self.effect(Effect::Scroll(Scroll::Bottom));
         if self.run.is_some() || self.compressing.is_some() || self.resuming.is_some() {
@@ -65,7 +63,6 @@ impl Session {
         self.ask(text);
     }
 
-    /// Goes on with what waits.
     pub(super) fn next(&mut self) {
         if let Some(text) = self.queue.pop_front() {
             self.submit_again(text);
@@ -128,8 +125,8 @@ impl Session {
         })));
     }
 
-    /// Sends the last question again. Where something was said to it already, that stays in the conversation as it was,
-    /// and what goes on is a copy without it.
+    /// Sends the last question again. If it has an answer, the stored conversation keeps that answer, and a copy
+    /// without it continues.
     pub(super) fn retry(&mut self) {
         let contents = self.conversation.contents();
         let Some(at) = contents.iter().rposition(|it| it.speaker == Speaker::Human) else {
@@ -151,7 +148,7 @@ impl Session {
         self.send();
     }
 
-    /// Stops the question under way; what was said is kept.
+    /// Stops the question in progress. Its partial answer is kept.
     pub(super) fn stop(&mut self) -> bool {
         let Some(run) = &mut self.run else { return self.stop_compressing() };
         if !run.is_stopping {
@@ -163,7 +160,7 @@ impl Session {
         true
     }
 
-    /// Gives a summary up that is being written; what still comes of it is not heard.
+    /// Cancels a compression. The session ignores a summary that arrives later.
     fn stop_compressing(&mut self) -> bool {
         let Some(Compressing { run, then, .. }) = self.compressing.take() else { return false };
         self.effect(Effect::Stop(run));
@@ -175,7 +172,7 @@ impl Session {
         true
     }
 
-    /// Why nothing may be asked any more. What else happens when the budget is spent, the gate sees to.
+    /// Refuses further questions if the budget is spent and its rules block. The gate applies all other rules.
     fn refusal(&self) -> Option<BudgetRefusal> {
         let max = self.rules.max.get()?;
         let is_off = !self.layers.resolve().enabled.value;
@@ -188,14 +185,14 @@ impl Session {
         Some(Budget { used: self.used, max, warn_percent: self.rules.warn_at.percent() })
     }
 
-    /// Books what was asked aside.
+    /// Charges a side request for a title or a summary.
     pub(super) fn pay(&mut self, model: &str, usage: Option<&Usage>) {
         let models = self.utility.iter().chain([&self.model]);
         let price = models.into_iter().find(|it| it.name == model).and_then(|it| it.target.price);
         self.book(Cost::of(price, usage));
     }
 
-    /// Has the request counted that would be sent, if it may be another one now.
+    /// Counts the tokens of the next request again, if it may have changed.
     pub(super) fn recount(&mut self) {
         if !std::mem::take(&mut self.is_stale) {
             return;
@@ -225,7 +222,7 @@ impl Session {
         }
     }
 
-    /// The request has reached the threshold at which the conversation is compressed.
+    /// The request has reached the threshold for compression.
     pub(super) fn is_full(&self) -> bool {
         let (Some(count), Some(limit)) = (self.count, self.model.limit()) else { return false };
         let threshold = u128::from(limit) * u128::from(self.compress_at);
@@ -237,7 +234,7 @@ impl Session {
         self.conversation.plan(room)
     }
 
-    /// Has the older part of the conversation summarised; `then` is asked afterwards.
+    /// Starts a summary of the older part of the conversation, and asks `then` afterwards.
     pub(super) fn compress(&mut self, plan: Plan, then: Option<String>) {
         let before = self.count;
         let of = before.map_or_else(String::new, |count| format!(" of {}", count.tokens));
@@ -261,7 +258,7 @@ impl Session {
         self.aside(run, Side::Summary(run), text);
     }
 
-    /// Asks the utility model, or else the one at hand, without reasoning.
+    /// Asks the utility model, or else the current one, without reasoning.
     fn aside(&mut self, run: RunId, side: Side, text: String) {
         let model = self.utility.as_ref().unwrap_or(&self.model);
         let mut settings = self.layers.resolve();
@@ -279,7 +276,7 @@ impl Session {
     pub(super) fn on_side(&mut self, side: Side, said: Result<String, String>) {
         match side {
             Side::Title => {
-                // A blank answer is no title, so that the one at hand stays.
+                // A blank answer does not replace the current title.
                 if let Some(title) = said.ok().and_then(|said| title(&self.cover.text(&said))) {
                     self.effect(Effect::Keep(Keep::Title(title.clone())));
                     self.conversation.title = Some(title);
@@ -290,7 +287,7 @@ impl Session {
     }
 
     fn on_summary(&mut self, run: RunId, said: Result<String, String>) {
-        // One that was given up may come all the same, while another is being written.
+        // A cancelled summary may still arrive while another one is being written.
         let Some(Compressing { plan, before, then, .. }) =
             self.compressing.take_if(|it| it.run == run)
         else {
@@ -340,7 +337,7 @@ impl Session {
         self.effect(Effect::Keep(Keep::Title(title)));
     }
 
-    /// Asks the utility model, where there is one, for a better title than the beginning of the first question.
+    /// Asks the utility model, if one is configured, for a better title.
     pub(super) fn ask_for_title(&mut self) {
         if std::mem::replace(&mut self.is_titled, true) || self.utility.is_none() {
             return;
@@ -360,7 +357,7 @@ impl Session {
         self.aside(self.last_run, Side::Title, text);
     }
 
-    /// How many thoughts the model at hand cannot read.
+    /// Number of thoughts that the current model cannot read.
     pub(super) fn withheld(&self) -> usize {
         let contents = self.conversation.contents();
         decide::withheld(contents, &self.model.target, &self.layers.resolve())

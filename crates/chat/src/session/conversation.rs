@@ -1,4 +1,4 @@
-//! The conversation: everything that was said, and what of it is sent.
+//! The conversation of a session: all messages, and the part of them for requests.
 
 use super::message::{Compression, Stored};
 use crate::counted;
@@ -7,27 +7,27 @@ use thinkthrough_core::content::{Block, Content, Speaker};
 use thinkthrough_core::contract::Contract;
 use thinkthrough_core::tokens::estimate_conservative;
 
-/// A conversation. What was said is never changed; compressions only say from where on it is sent.
+/// A conversation. Its messages never change; a compression only replaces some of them in requests.
 #[derive(Clone, Debug, Default)]
 pub struct Conversation {
-    /// Its id in the store, once it is there.
+    /// The id in the store, if the conversation is stored.
     pub id: Option<String>,
-    /// Its title.
+    /// The title.
     pub title: Option<String>,
     contents: Arc<Vec<Content>>,
     compressions: Vec<Compression>,
 }
 
-/// What a compression would do.
+/// The effect of a compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The index of the first message that stays as it is.
+    /// The index of the first message that is not summarised.
     pub upto: usize,
-    /// The number of messages that become a summary, an earlier summary's among them.
+    /// The number of messages that the summary replaces. An earlier summary replaces more.
     pub summarised: usize,
     /// The number of messages that stay.
     pub stays: usize,
-    /// About how many tokens the messages have that become a summary.
+    /// Estimated tokens of the summarised messages.
     pub tokens: u64,
 }
 
@@ -41,7 +41,7 @@ impl Conversation {
         Conversation { id, title, contents: Arc::new(contents), compressions }
     }
 
-    /// Everything that was said.
+    /// All messages.
     #[must_use]
     pub fn contents(&self) -> &Arc<Vec<Content>> {
         &self.contents
@@ -52,44 +52,44 @@ impl Conversation {
         Arc::make_mut(&mut self.contents).push(content);
     }
 
-    /// Forgets all but the first messages.
+    /// Removes all messages after the first `len`.
     pub fn truncate(&mut self, len: usize) {
         Arc::make_mut(&mut self.contents).truncate(len);
         self.compressions.retain(|it| it.made_at <= len);
     }
 
-    /// The compression that holds.
+    /// The compression in effect.
     #[must_use]
     pub fn compression(&self) -> Option<&Compression> {
         self.compressions.last()
     }
 
-    /// From now on a summary stands for the messages before `upto`.
+    /// Replaces the messages before `upto` by a summary in further requests.
     pub fn compress(&mut self, upto: usize, summary: String) -> Compression {
         let compression = Compression { upto, made_at: self.contents.len(), summary };
         self.compressions.push(compression.clone());
         compression
     }
 
-    /// Takes the last compression back. Returns whether there was one.
+    /// Removes the last compression, if there is one.
     pub fn decompress(&mut self) -> bool {
         self.compressions.pop().is_some()
     }
 
-    /// The number of messages at the start that are instructions. No summary stands for them.
+    /// The number of system messages at the start. A summary never replaces them.
     fn instructions(&self) -> usize {
         self.contents.iter().take_while(|it| it.speaker == Speaker::System).count()
     }
 
-    /// The messages before this one are instructions or have a summary.
+    /// Index of the first message that is neither an instruction nor summarised.
     fn start(&self) -> usize {
         self.compression().map_or(0, |it| it.upto).max(self.instructions())
     }
 
-    /// The messages of a request: the instructions, a summary where there is one, and what follows it.
+    /// The messages for a request: the instructions, the summary if there is one, and the messages after it.
     ///
-    /// A thought that is bound to everything before it is worth nothing once a summary stands there. On such a
-    /// contract the thoughts from before the compression stay out, so that what is left out is always the oldest.
+    /// A thought that is bound to all messages before it is invalid behind a summary. If the contract binds thoughts,
+    /// all thoughts from before the compression are left out, so that no thought is missing between two sent ones.
     #[must_use]
     pub fn sent(&self, contract: &Contract) -> Vec<Content> {
         let Some(compression) = self.compression() else { return self.contents.to_vec() };
@@ -108,8 +108,8 @@ impl Conversation {
         sent
     }
 
-    /// What a compression would do, if there is anything to compress: the last turn stays, and as many before it as
-    /// fit into `room` tokens.
+    /// Plans a compression. The last turn stays, and as many turns before it as fit into `room` tokens. Returns `None`
+    /// if there is no turn to summarise.
     #[must_use]
     pub fn plan(&self, room: u64) -> Option<Plan> {
         let start = self.start();
@@ -133,7 +133,7 @@ impl Conversation {
         })
     }
 
-    /// What the utility model is asked to summarise: the visible text before `upto`, and an earlier summary.
+    /// The prompt for the utility model: the visible text before `upto`, and an earlier summary.
     #[must_use]
     pub fn to_summarise(&self, upto: usize) -> String {
         let mut text = String::from(
@@ -150,14 +150,13 @@ impl Conversation {
         text
     }
 
-    /// The reasoning tokens that the conversation cost, estimated where providers reported none.
+    /// Reasoning tokens of the conversation, with estimates for answers without a reported count.
     #[must_use]
     pub fn reasoning_tokens(&self) -> u64 {
         counted::sum(self.contents.iter().map(counted::of)).tokens
     }
 }
 
-/// About how many tokens a message has.
 fn estimate(content: &Content) -> u64 {
     let tokens = |block: &Block| match block {
         Block::Text(text) => estimate_conservative(&text.text),

@@ -1,7 +1,7 @@
-//! A session of the terminal client, without a terminal: what happens goes in, what shall be done comes out.
+//! The terminal client without a terminal: messages in, effects out.
 //!
-//! [`Session::update`] is a function of the session, a [`Message`] and the time. It does nothing by itself: whoever runs
-//! it draws [`Session::view`] and carries out each [`Effect`], in order.
+//! [`Session::update`] is a function of the session, a [`Message`] and the time, without I/O. Its caller draws
+//! [`Session::view`] and carries out each [`Effect`], in order.
 
 mod ask;
 mod command;
@@ -49,53 +49,53 @@ use thinkthrough_core::settings::{Display, Partial};
 use thinkthrough_core::tokens::TokenCount;
 use thinkthrough_store::{ConversationState, Cost};
 
-/// What a session begins with.
+/// The configuration of a new session.
 #[derive(Debug)]
 pub struct Start {
     /// The model.
     pub model: Model,
-    /// The command line names the model, so that opening a conversation does not change it.
+    /// The command line names the model, so that it stays when a conversation is opened.
     pub names_model: bool,
-    /// The model for titles and summaries, where one is named.
+    /// The model for titles and summaries, if one is configured.
     pub utility: Option<Model>,
     /// The settings, layer by layer.
     pub layers: Layers,
     /// The profiles of the user's configuration.
     pub profiles: Vec<Profile>,
-    /// What the session may spend on reasoning.
+    /// The rules of the session's budget of reasoning tokens.
     pub budget: BudgetRules,
-    /// The share of the context window, in percent, at which the conversation is compressed.
+    /// The part of the context window, in percent, at which the conversation is compressed.
     pub compress_at: u8,
-    /// A conversation to go on with.
+    /// A conversation to continue.
     pub resumed: Option<Stored>,
-    /// Why the model of that conversation does not answer, as a sentence.
+    /// A sentence about why the model of that conversation is unavailable.
     pub unreachable: Option<String>,
-    /// What is said at the start, in Markdown.
+    /// The first notice, in Markdown.
     pub greeting: String,
-    /// The instructions for the model, if the user gives some.
+    /// The instructions for the model.
     pub instructions: Option<String>,
     /// The first message, if it is sent at once.
     pub prompt: Option<String>,
-    /// The media that go with the first message.
+    /// The media of the first message.
     pub attached: Vec<Block>,
-    /// Covers secrets in what is shown.
+    /// Masks secrets on the screen.
     pub cover: Cover,
-    /// What refusals taught about models; the requests that go out know it too.
+    /// Facts that refusals taught about models, shared with the requests.
     pub lessons: Lessons,
 }
 
-/// A profile.
+/// A profile of the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The model, if it names one.
+    /// The model, if the profile names one.
     pub model: Option<String>,
-    /// Its settings.
+    /// The settings.
     pub settings: Partial,
 }
 
-/// A session.
+/// The state of the terminal client.
 #[derive(Debug)]
 pub struct Session {
     view: View,
@@ -105,50 +105,47 @@ pub struct Session {
     profiles: Vec<Profile>,
     lessons: Lessons,
     model: Model,
-    /// What was written under these models since they were read from the configuration.
+    /// Displays that the user chose for models after the configuration was read.
     shown: BTreeMap<String, Display>,
     utility: Option<Model>,
     tools: Vec<Tool>,
     conversation: Conversation,
-    /// Reasoning tokens that the conversation has used.
     used: u64,
     rules: BudgetRules,
-    /// The cost of the conversation.
     cost: Cost,
-    /// The model and the settings that the store has of the conversation.
+    /// The model and settings of the conversation in the store.
     in_store: ConversationState,
-    /// The state of a picked conversation while its model is looked for.
+    /// The state of a chosen conversation while its model is resolved.
     resuming: Option<ConversationState>,
     compress_at: u8,
     cover: Cover,
     run: Option<Run>,
-    /// Questions that wait for the one under way.
+    /// Questions that wait for the current one.
     queue: VecDeque<String>,
     instructions: Option<String>,
-    /// The media that go with the next message.
+    /// The media of the next message.
     attached: Vec<Block>,
     last_run: RunId,
-    /// The summary under way, and the question that waits for it.
+    /// The summary in progress, and the question that waits for it.
     compressing: Option<Compressing>,
     picker: Option<Picker>,
-    /// The tool that waits for the user's word.
+    /// The tool call that waits for the user's permission.
     asking: Option<Asking>,
-    /// When the request that waits goes out again.
+    /// The time of the next retry.
     retry_at: Option<Duration>,
     count: Option<TokenCount>,
     counts: u64,
     is_stale: bool,
     is_titled: bool,
-    /// When the message in the status line goes away.
+    /// The time at which the message in the status line disappears.
     message_until: Duration,
-    /// Ctrl-C was just pressed at rest: pressed again it leaves.
+    /// Ctrl-C was just pressed while idle. Pressed again, it quits.
     is_leaving: bool,
-    /// When Ctrl-C stopped something last.
+    /// The last time at which Ctrl-C stopped something.
     stopped_at: Option<Duration>,
     effects: Vec<Effect>,
 }
 
-/// A summary under way.
 #[derive(Debug)]
 struct Compressing {
     run: RunId,
@@ -157,7 +154,7 @@ struct Compressing {
     then: Option<String>,
 }
 
-/// How long a passing message stays.
+/// How long a message stays in the status line.
 const MESSAGE: Duration = Duration::from_secs(5);
 
 impl Session {
@@ -221,42 +218,42 @@ impl Session {
         session
     }
 
-    /// Another model brings settings along.
+    /// Applies the settings of a new model.
     fn take_model_settings(&mut self) {
         self.layers.rule = self.model.target.rule.settings();
         self.layers.model = self.model.settings.clone();
-        // What is known about the model was read before the toggle.
+        // The model's settings were read before the user changed the display.
         if let Some(display) = self.shown.get(&self.model.name) {
             self.layers.model.display = Some(*display);
         }
     }
 
-    /// What there is to see.
+    /// The view to draw.
     #[must_use]
     pub fn view(&self) -> &View {
         &self.view
     }
 
-    /// Whether something on the screen changes by itself: a timer, a passing message.
+    /// Returns true while a timer or a temporary message is on the screen.
     #[must_use]
     pub fn is_moving(&self) -> bool {
         self.run.is_some() || self.compressing.is_some() || self.view.status.message.is_some()
     }
 
-    /// Whether a question is under way.
+    /// Returns true while a question is in progress.
     #[must_use]
     pub fn is_asking(&self) -> bool {
         self.run.is_some()
     }
 
-    /// The user leaves: what is under way stops, and nothing follows it.
+    /// Stops the current question and drops the queued ones, because the user quits.
     pub fn leave(&mut self) -> Vec<Effect> {
         self.queue.clear();
         self.stop();
         std::mem::take(&mut self.effects)
     }
 
-    /// Something happened at `now`, counted from the start of the session.
+    /// Handles a message. `now` is the time since the start of the session.
     pub fn update(&mut self, message: Message, now: Duration) -> Vec<Effect> {
         self.view.now = now;
         if self.view.status.message.is_some() && now >= self.message_until {
@@ -301,7 +298,7 @@ impl Session {
         std::mem::take(&mut self.effects)
     }
 
-    /// How long it takes until a request that failed goes out again.
+    /// Updates the time until the next retry.
     fn refresh_retry(&mut self) {
         let status = &mut self.view.status;
         let left = self.retry_at.map(|at| at.saturating_sub(self.view.now));
@@ -311,12 +308,12 @@ impl Session {
         status.retry_in = left.filter(|_| status.activity == Activity::Retrying);
     }
 
-    /// Says something in the transcript.
+    /// Adds a notice to the transcript.
     fn notice(&mut self, level: Level, text: impl Into<String>) {
         self.view.transcript.push(Body::Notice(level, text.into()));
     }
 
-    /// Says something in passing.
+    /// Shows a temporary message in the status line.
     fn say(&mut self, text: impl Into<String>) {
         self.view.status.message = Some(text.into());
         self.message_until = self.view.now + MESSAGE;
@@ -326,14 +323,14 @@ impl Session {
         self.effects.push(effect);
     }
 
-    /// Shows what was said earlier.
+    /// Adds the earlier messages to the transcript.
     fn show_all(&mut self) {
         let contents = self.conversation.contents().iter();
         let contents: Vec<_> = contents.map(|content| self.cover.content(content)).collect();
         entries::show(&contents, &mut self.view.transcript);
     }
 
-    /// Puts everything on the screen that belongs to the conversation to an end.
+    /// Resets the session to an empty conversation.
     fn clear(&mut self) {
         self.view.transcript = Transcript::default();
         self.view.focus = None;
@@ -364,7 +361,7 @@ impl Session {
         }
     }
 
-    /// Brings the view up to date with everything that is no part of it.
+    /// Updates the parts of the view that depend on other state.
     fn refresh(&mut self) {
         let resolved = self.layers.resolve();
         self.follow_mode(resolved.display.value, resolved.include_in_response.value);

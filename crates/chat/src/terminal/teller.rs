@@ -1,4 +1,4 @@
-//! Tells the session what happens to a question, and has the answer kept while it comes.
+//! Reports the events of a question to the session, and passes its answer on for storage.
 
 use super::engine::Inbound;
 use crate::agent::{Called, Round, Watch};
@@ -16,10 +16,10 @@ use thinkthrough_core::tokens::TokenCount;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// How often what an answer has so far is handed on to be kept.
+/// Interval at which a growing answer is passed on for storage.
 const KEPT_EVERY: Duration = Duration::from_millis(150);
 
-/// What an answer has so far, shared with whoever keeps it.
+/// The answer so far, shared with the task that stores it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SoFar(Arc<Mutex<Fold>>);
 
@@ -29,7 +29,7 @@ impl SoFar {
     }
 }
 
-/// What of an answer has yet to be handed on.
+/// The part of an answer that has not been passed on yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct News(Arc<Mutex<Option<SoFar>>>);
 
@@ -38,7 +38,7 @@ impl News {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands on what there is, now and then, until it is dropped.
+    /// Passes the answer on at each tick, until the task is dropped.
     pub(super) async fn hand_on(self, inbox: mpsc::UnboundedSender<Inbound>) {
         let mut ticks = interval(KEPT_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -51,7 +51,7 @@ impl News {
     }
 }
 
-/// Passes on what happens: covered where it is shown, and as it came where it is kept.
+/// Passes events on: masked for the screen, and unchanged for storage.
 pub(super) struct Teller {
     to: Listener,
     origin: Origin,
@@ -77,7 +77,7 @@ impl Teller {
     }
 }
 
-/// The session, as whoever hears of a question.
+/// Sends progress messages of one run to the session.
 struct Listener {
     run: RunId,
     inbox: mpsc::UnboundedSender<Inbound>,
@@ -88,7 +88,7 @@ impl Listener {
         drop(self.inbox.send(Inbound::Message(Message::Progress(self.run, told))));
     }
 
-    /// Tells what is shown of an event.
+    /// Sends the visible part of an event.
     fn event(&self, event: Event<'_>, so_far: &SoFar) {
         match event {
             Event::ThinkingStart { block, .. } => self.tell(Progress::ThoughtBegins(block)),

@@ -1,4 +1,4 @@
-//! The tools that the model may call, and whether it may.
+//! The tools that the model may call, and their permissions.
 
 mod builtin;
 mod permission;
@@ -15,40 +15,40 @@ use std::sync::{Mutex, PoisonError};
 use thinkthrough_core::content::ToolCall;
 use thinkthrough_core::request::Tool;
 
-/// The tools of a session, with what is allowed in it.
+/// The tools of a session and their permissions.
 #[derive(Debug)]
 pub struct Toolbox {
     sources: Vec<Box<dyn Source>>,
     configured: BTreeMap<String, Permission>,
     is_attended: bool,
-    /// What was allowed for the rest of the session.
+    /// Grants for the rest of the session.
     granted: Mutex<BTreeSet<String>>,
 }
 
-/// What is to happen with a call.
+/// The decision about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// It runs.
+    /// The call runs.
     Allow {
-        /// What speaks against it was accepted before: it may leave the working folder.
+        /// The user accepted the reason against the call, such as a path outside the working folder.
         may_leave: bool,
     },
-    /// Somebody is asked.
+    /// The user decides.
     Ask(Box<Question>),
-    /// It does not run; the sentence is for the model.
+    /// The call does not run. The text is the result for the model.
     Deny(String),
 }
 
 impl Toolbox {
-    /// The built-in tools, bound to `folder` and what is below it.
+    /// The built-in tools for files in `folder` and below.
     ///
     /// # Errors
-    /// When there is no such folder.
+    /// If the folder does not exist.
     pub fn new(folder: &Path) -> Result<Self, ToolboxError> {
         Ok(Toolbox::empty().with(Box::new(Builtin::new(folder)?)))
     }
 
-    /// No tools yet.
+    /// A toolbox without tools.
     #[must_use]
     pub fn empty() -> Self {
         Toolbox {
@@ -59,29 +59,28 @@ impl Toolbox {
         }
     }
 
-    /// With more tools.
+    /// Adds the tools of a source.
     #[must_use]
     pub fn with(mut self, source: Box<dyn Source>) -> Self {
         self.sources.push(source);
         self
     }
 
-    /// With what the configuration says about the tool of this name, or about all tools of an MCP server by
-    /// `mcp__SERVER`.
+    /// Sets the configured permission for a tool, or for all tools of an MCP server by `mcp__SERVER`.
     #[must_use]
     pub fn permit(mut self, tool: impl Into<String>, permission: Permission) -> Self {
         self.configured.insert(tool.into(), permission);
         self
     }
 
-    /// With somebody there to be asked, so that tools are offered too that need to ask.
+    /// Declares that a user can be asked, so that tools that need a permission are offered too.
     #[must_use]
     pub fn attended(mut self) -> Self {
         self.is_attended = true;
         self
     }
 
-    /// What a request offers: nothing that is denied, and nothing that would have to ask where nobody is there.
+    /// The tools for a request, without denied ones. Without a user, also without tools that need a permission.
     pub async fn offers(&self) -> Vec<Tool> {
         let mut offers = Vec::new();
         for source in &self.sources {
@@ -97,7 +96,7 @@ impl Toolbox {
         offers.into_iter().map(|(tool, _)| tool).collect()
     }
 
-    /// The names of the tools of servers that are not offered because nobody is there to be asked.
+    /// Names of MCP tools that are not offered because their permission needs a user.
     pub async fn withheld(&self) -> Vec<String> {
         let mut withheld = Vec::new();
         for source in self.sources.iter().filter(|_| !self.is_attended) {
@@ -111,7 +110,7 @@ impl Toolbox {
         withheld
     }
 
-    /// What is to happen with a call, now.
+    /// Decides about a call.
     pub async fn rule(&self, call: &ToolCall) -> Rule {
         let Some((_, weighed)) = self.find(call).await else {
             return Rule::Deny(self.unknown(call).await);
@@ -142,7 +141,7 @@ impl Toolbox {
         }
     }
 
-    /// What the model wants, in a line for people, and what kind of thing it is.
+    /// The kind of a call, and a line about it for the user.
     pub async fn describe(&self, call: &ToolCall) -> (ToolKind, String) {
         match self.find(call).await {
             Some((_, weighed)) => (weighed.kind, weighed.title),
@@ -150,12 +149,12 @@ impl Toolbox {
         }
     }
 
-    /// Allows what the question asks for, until the session ends.
+    /// Allows the question's grant until the session ends.
     pub fn always(&self, question: &Question) {
         self.granted().insert(question.grant.clone());
     }
 
-    /// Runs a call that was allowed. What goes wrong is told to the model.
+    /// Runs an allowed call. An error becomes the result for the model.
     pub async fn run(&self, call: &ToolCall, job: Job<'_>) -> Given {
         match self.find(call).await {
             Some((source, _)) => source.run(call, job).await,
@@ -163,7 +162,7 @@ impl Toolbox {
         }
     }
 
-    /// Ends the servers that tools were started on.
+    /// Stops the MCP servers.
     pub async fn close(&self) {
         for source in &self.sources {
             source.close().await;
@@ -185,7 +184,7 @@ impl Toolbox {
         format!("there is no tool `{}`; there are {}", call.name, known.join(", "))
     }
 
-    /// What the configuration says: under the tool's name, else under that of its server.
+    /// The configured permission of a tool, or else of its server.
     fn configured(&self, name: &str) -> Option<Permission> {
         let of_server = || {
             let server = name.strip_prefix("mcp__")?.split("__").next()?;

@@ -1,4 +1,4 @@
-//! A session without a terminal, driven as the program drives it.
+//! A session without a terminal, driven in the same way as in the program.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
@@ -18,12 +18,11 @@ use thinkthrough_core::settings::{Display, Partial};
 use thinkthrough_core::tokens::TokenCount;
 use thinkthrough_core::usage::Usage;
 
-/// A session and the time in it.
 pub(crate) struct Desk {
     session: Session,
     now: Duration,
     run: u64,
-    /// The summary that is asked for, if one is.
+    /// The last request to the utility model, if any.
     pub(crate) aside: Option<Side>,
 }
 
@@ -40,7 +39,7 @@ pub(crate) fn model(provider: &str, name: &str) -> Model {
     }
 }
 
-/// What a session begins with, thoughts shown so.
+/// The start of a session with this display of thoughts.
 pub(crate) fn start(display: Display) -> Start {
     let mut layers = Layers::default();
     layers.user.display = Some(display);
@@ -76,7 +75,7 @@ impl Desk {
         desk
     }
 
-    /// Gives a message; a request that shall be counted has 123,000 tokens.
+    /// Sends a message. Every counted request has 123,000 tokens.
     pub(crate) fn tell(&mut self, message: Message) {
         for effect in self.session.update(message, self.now) {
             match effect {
@@ -116,19 +115,17 @@ impl Desk {
         text.chars().for_each(|char| self.press(KeyCode::Char(char)));
     }
 
-    /// Sends a line.
     pub(crate) fn line(&mut self, text: &str) {
         self.tell(Message::Paste(text.to_owned()));
         self.press(KeyCode::Enter);
     }
 
-    /// Asks; the request is out.
+    /// Sends a question and reports its request.
     pub(crate) fn ask(&mut self, text: &str) {
         self.line(text);
         self.told(Progress::Outgoing { warnings: Vec::new() });
     }
 
-    /// A thought of so many seconds.
     pub(crate) fn think(&mut self, block: usize, text: &str, seconds: u64) {
         self.told(Progress::ThoughtBegins(block));
         if !text.is_empty() {
@@ -156,7 +153,7 @@ impl Desk {
         self.told(Progress::Gave { call, response, took: Duration::from_millis(2_300) });
     }
 
-    /// The answer is complete, and is the end.
+    /// Ends the run with this answer.
     pub(crate) fn end(&mut self, blocks: Vec<Block>, ended: Ended) {
         let usage = Usage {
             input_tokens: Some(120_000),
@@ -171,7 +168,7 @@ impl Desk {
         self.told(Progress::Done(ended));
     }
 
-    /// An answer with a thought of 12 seconds.
+    /// Answers with a thought of 12 seconds.
     pub(crate) fn answer(&mut self, thought: &str, text: &str) {
         self.think(0, thought, 12);
         self.told(Progress::TextGrows(1, text.to_owned()));

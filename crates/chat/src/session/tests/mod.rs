@@ -1,4 +1,4 @@
-//! A session is driven by messages alone; each test says what was done and compares what came of it.
+//! Tests that drive a session by messages and compare its effects and view.
 
 mod asking;
 mod commands;
@@ -22,11 +22,9 @@ use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::Partial;
 
-/// A session and the time in it.
 pub(super) struct Desk {
     pub(super) session: Session,
     pub(super) now: Duration,
-    /// Every effect so far.
     pub(super) effects: Vec<Effect>,
 }
 
@@ -71,7 +69,7 @@ pub(super) fn desk_of(start: Start) -> Desk {
 }
 
 impl Desk {
-    /// Gives a message, and counts at once what should be counted.
+    /// Sends a message, and answers a count at once.
     pub(super) fn tell(&mut self, message: Message) {
         self.now += Duration::from_millis(10);
         let effects = self.session.update(message, self.now);
@@ -99,7 +97,7 @@ impl Desk {
         self.tell(Message::Progress(run, told));
     }
 
-    /// The model answers with a thought and a text.
+    /// Simulates an answer with a thought and a text.
     pub(super) fn answer(&mut self, thought: &str, text: &str) {
         self.told(Progress::Outgoing { warnings: Vec::new() });
         self.told(Progress::ThoughtBegins(0));
@@ -111,7 +109,6 @@ impl Desk {
         self.told(Progress::Done(Ended::default()));
     }
 
-    /// Every question so far.
     pub(super) fn asked(&self) -> Vec<Question> {
         let asked = self.effects.iter().filter_map(|effect| match effect {
             Effect::Ask(question) => Some((**question).clone()),
@@ -120,17 +117,16 @@ impl Desk {
         asked.collect()
     }
 
-    /// The body of the last question.
+    /// The body of the last request.
     pub(super) fn wire(&self) -> String {
         wire(self.asked().last().unwrap())
     }
 
-    /// What the status line says.
+    /// The message in the status line.
     pub(super) fn said(&self) -> String {
         self.session.view().status.message.clone().unwrap_or_default()
     }
 
-    /// The last notice.
     pub(super) fn noticed(&self) -> (Level, String) {
         let notices = self.session.view().transcript.iter().rev();
         let mut notices = notices.filter_map(|(_, body)| match body {
@@ -140,7 +136,6 @@ impl Desk {
         notices.next().unwrap_or_default()
     }
 
-    /// The page that is open.
     pub(super) fn page(&self) -> String {
         match &self.session.view().overlay {
             Some(Overlay::Page(page)) => page.text.clone(),
@@ -148,7 +143,6 @@ impl Desk {
         }
     }
 
-    /// The rows of the list that is open.
     pub(super) fn rows(&self) -> Vec<String> {
         match &self.session.view().overlay {
             Some(Overlay::Completion(list) | Overlay::List(list)) => {
@@ -158,7 +152,7 @@ impl Desk {
         }
     }
 
-    /// What was written into the configuration.
+    /// The changes that were written to the configuration.
     pub(super) fn written(&self) -> Vec<&Write> {
         let written = self.effects.iter().filter_map(|effect| match effect {
             Effect::Write(write) => Some(write),
