@@ -38,23 +38,28 @@ impl Files {
 const MOST: u64 = 64 << 20;
 
 /// The first bytes of the binary formats that models read.
-const FORMATS: [(&[u8], &str); 5] = [
+const FORMATS: [(&[u8], &str); 4] = [
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF8", "image/gif"),
-    (b"RIFF", "image/webp"),
     (b"%PDF-", "application/pdf"),
 ];
+
+/// The media type of a binary format that models read.
+fn media_type(bytes: &[u8]) -> Option<&'static str> {
+    let is_webp = bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP");
+    let known = FORMATS.iter().find(|(head, _)| bytes.starts_with(head)).map(|(_, it)| *it);
+    known.or_else(|| is_webp.then_some("image/webp"))
+}
 
 impl Attached {
     pub(crate) fn read(&self) -> Result<Files, Failure> {
         let mut files = Files::default();
         for path in &self.files {
             let bytes = bytes(path)?;
-            let format = FORMATS.iter().find(|(head, _)| bytes.starts_with(head));
-            if let Some((_, media_type)) = format {
+            if let Some(media_type) = media_type(&bytes) {
                 files.media.push(Block::Media(Media {
-                    media_type: (*media_type).to_owned(),
+                    media_type: media_type.to_owned(),
                     source: MediaSource::Data(STANDARD.encode(&bytes)),
                     extra: Extra::default(),
                 }));
@@ -101,8 +106,16 @@ fn fenced(path: &Path, text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::fenced;
+    use super::{fenced, media_type};
     use std::path::Path;
+
+    #[test]
+    fn a_sound_is_no_picture() {
+        assert_eq!(media_type(b"RIFF\0\0\0\0WEBPVP8 "), Some("image/webp"));
+        assert_eq!(media_type(b"RIFF\0\0\0\0WAVEfmt "), None);
+        assert_eq!(media_type(b"RIFF"), None);
+        assert_eq!(media_type(b"%PDF-1.7"), Some("application/pdf"));
+    }
 
     #[test]
     fn a_file_of_fences_is_still_one_block() {

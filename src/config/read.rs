@@ -218,9 +218,10 @@ fn compress_at(section: Section<'_>) -> Result<u8, String> {
     let percent = match section.table.get("compress_at") {
         None => Some(COMPRESS_AT),
         Some(Value::String(word)) if word == "never" => Some(0),
-        Some(value) => {
-            value.as_integer().and_then(|it| u8::try_from(it).ok()).filter(|it| *it <= 100)
-        }
+        Some(value) => value
+            .as_integer()
+            .and_then(|it| u8::try_from(it).ok())
+            .filter(|it| (1..=100).contains(it)),
     };
     percent.ok_or_else(|| section.wrong("compress_at", "1 to 100 percent, or \"never\""))
 }
