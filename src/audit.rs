@@ -57,8 +57,8 @@ pub(crate) fn watch(audit: &Audit) {
             let dropped = audit.dropped();
             if dropped > told {
                 say(format_args!(
-                    "{} traces are lost, because more came than could be masked and written down (64 MiB wait at most); \
-                     let less come at once, or run a further gateway",
+                    "{} traces are lost, because more came than could be masked and written down; let less come at once, \
+                     raise `max_bytes_in_flight`, or run a further gateway",
                     dropped - told
                 ));
             }

@@ -366,7 +366,7 @@ fn traces_of_another_program_are_imported_and_covered() {
     let file = place.file("other.db");
     for _ in 0..2 {
         let ran = place.think(&["traces", "import", &file, "--config", &own]);
-        assert!(ran.out.starts_with("1 traces read"), "{}{}", ran.out, ran.err);
+        assert!(ran.out.starts_with("1 trace is in the store now"), "{}{}", ran.out, ran.err);
     }
     let found = place.think(&["traces", "search", "old", "words", "--json", "--config", &own]);
     assert_eq!((found.code, found.out.lines().count()), (Some(0), 1), "{}", found.err);

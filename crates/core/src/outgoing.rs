@@ -12,7 +12,7 @@ pub(crate) use parameters::Parameters;
 
 use crate::bookkeeping;
 use crate::content::{Content, Speaker};
-use crate::decide::Applied;
+use crate::decide::{Applied, Repair};
 use crate::decision::Decision;
 use crate::edit::Draft;
 use crate::edit::list::{ListEdit, member, set_member};
@@ -174,15 +174,20 @@ fn edited(body: &str, patch: Val<'_>) -> Option<String> {
     String::from_utf8(plan.apply(body.as_bytes()).into_owned()).ok()
 }
 
-/// Removes the question for usage from a body, if the server's refusal names it. Returns `None` if the body has no such
-/// question, or if the refusal is about something else.
+/// Removes the question for usage from a body, if the server's refusal names it or names nothing. Returns `None` if the
+/// body has no such question, or if the refusal is about thoughts or another member of the body.
 #[must_use]
 pub fn without_usage(body: &[u8], refusal: &[u8]) -> Option<Vec<u8>> {
     const QUESTION: &str = "stream_options";
     let refusal = String::from_utf8_lossy(refusal);
     let is_named = [QUESTION, "include_usage"].iter().any(|name| refusal.contains(name));
-    let body = std::str::from_utf8(body).ok().filter(|_| is_named)?;
-    Some(without_member(body, QUESTION)?.into_bytes())
+    let doc = Doc::parse(body).ok()?;
+    let is_of_other = |(key, _): (Cow<'_, str>, Val<'_>)| key.len() > 3 && refusal.contains(&*key);
+    let names_other = doc.root().entries().any(is_of_other) || Repair::names_history(&refusal);
+    if !is_named && names_other {
+        return None;
+    }
+    Some(without_member(doc.text(), QUESTION)?.into_bytes())
 }
 
 /// Changes a body into the form of the platform that hosts the target's API. Unchanged members keep their bytes.
@@ -260,7 +265,10 @@ mod tests {
         let refusal = br#"{"detail":[{"loc":["body","stream_options"],"msg":"extra fields"}]}"#;
         assert_eq!(without_usage(asks, refusal).as_deref(), Some(&without[..]));
         assert_eq!(without_usage(without, refusal), None);
-        assert_eq!(without_usage(asks, b"n is too large"), None);
+        assert_eq!(without_usage(asks, b"Bad request").as_deref(), Some(&without[..]));
+        for other in ["The model is not known", "reasoning_content is missing"] {
+            assert_eq!(without_usage(asks, other.as_bytes()), None, "{other}");
+        }
     }
 
     #[test]

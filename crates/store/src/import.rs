@@ -67,15 +67,12 @@ fn read(
     masker: &Masker,
     steps: &Sender<Vec<Arc<TraceRow>>>,
 ) -> Result<(), StoreError> {
-    let at = path.display().to_string();
-    let failed = |error: rusqlite::Error| StoreError::Database {
-        at: at.clone(),
-        message: error.to_string(),
-    };
+    let refused = |message| StoreError::File { path: path.to_owned(), message };
+    let failed = |error: rusqlite::Error| refused(error.to_string());
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
     if let Some(message) = lacking(&connection).map_err(failed)? {
-        return Err(StoreError::Database { at: at.clone(), message });
+        return Err(refused(message));
     }
     let mut select = connection.prepare(&select()).map_err(failed)?;
     let rows = select.query_map([], |row| old(row).map(|row| masked(row, masker)));
@@ -105,18 +102,19 @@ fn lacking(connection: &Connection) -> rusqlite::Result<Option<String>> {
 }
 
 /// A query for every row, whatever values the other program wrote. The id is empty if the row has none or repeats one;
-/// [`old`] derives an id from the row's place and texts, so that the row is added once. A time is in milliseconds or a
-/// date. A future time becomes now, because its trace would never grow old.
+/// [`old`] derives an id from the row's place and texts, so that the row is added once. A time is in milliseconds, in
+/// seconds if it is too small for that, or a date. A future time becomes now, because its trace would never grow old.
 fn select() -> String {
     let text = |name: &str| format!("CAST(coalesce({name}, '') AS TEXT)");
     let number = |name: &str| format!("max(0, CAST(coalesce({name}, 0) AS INTEGER))");
     let texts = ["session_key", "run_id", "model", "provider", "reasoning_text"].map(text);
     let numbers = ["reasoning_tokens", "total_tokens", "duration_ms"].map(number);
+    // So many milliseconds end in 1973, so many seconds in 5138.
+    let created_at = number("created_at");
     let time = format!(
         "min(1000 * CAST(unixepoch('now') AS INTEGER), CASE \
          WHEN CAST(created_at AS TEXT) GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*' \
-         THEN max(0, 1000 * coalesce(unixepoch(created_at), 0)) ELSE {} END)",
-        number("created_at")
+         THEN max(0, 1000 * coalesce(unixepoch(created_at), 0)) WHEN {created_at} < 100000000000 THEN 1000 * {created_at} ELSE {created_at} END)"
     );
     format!(
         "SELECT CASE WHEN row_number() OVER (PARTITION BY CAST(id AS TEXT) ORDER BY rowid) = 1 \

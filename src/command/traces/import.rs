@@ -24,7 +24,12 @@ impl Import {
         let masker = masker(config, &store);
         let count = store.import_traces(&self.file, &masker, &mut progress).await?;
         show("");
-        Ok(writeln!(out, "{count} traces read and added; search them with `think traces search`")?)
+        let traces = if count == 1 { "trace is" } else { "traces are" };
+        let age = config.traces.keep.map_or_else(String::new, |keep| {
+            let days = keep.as_secs() / (24 * 60 * 60);
+            format!("; `think serve` deletes those older than {days} days (`[traces] keep_days`)")
+        });
+        Ok(writeln!(out, "{count} {traces} in the store now{age}")?)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use super::refused::RefusalCause;
 use super::repair::Repair;
+use super::unlisted::{has_word, names_thoughts};
+use crate::wire::chat_completions::SIBLINGS;
 
 struct Refusal {
     /// A refusal that fits has all of these, in lower case.
@@ -55,22 +57,41 @@ const REFUSALS: &[Refusal] = &[
     asks(&["without its required following item"], Repair::Omit),
     asks(&["without its required 'reasoning' item"], Repair::Omit),
     asks(&["items are not persisted when `store`"], Repair::Omit),
-    asks(&["property '", "reasoning' is unsupported"], Repair::Forbid),
-    asks(&["property '", "reasoning_content' is unsupported"], Repair::Forbid),
-    asks(&["property '", "reasoning_details' is unsupported"], Repair::Forbid),
-    // Servers that check bodies with pydantic.
-    asks(&["messages", ".reasoning", "extra inputs are not permitted"], Repair::Forbid),
-    asks(&["'messages'", "'reasoning", "extra inputs are not permitted"], Repair::Forbid),
-    asks(&["extra_forbidden", "reasoning"], Repair::Forbid),
+];
+
+/// The words with which servers refuse a field that they do not know.
+const UNKNOWN: [&str; 11] = [
+    "additional propert",
+    "does not support",
+    "extra inputs",
+    "extra_forbidden",
+    "not allowed",
+    "not permitted",
+    "not supported",
+    "unexpected",
+    "unknown",
+    "unrecogni",
+    "unsupported",
 ];
 
 /// The repair that a refusal asks for, if it is known.
 pub(super) fn repair(refusal: &str) -> Option<Repair> {
-    said(&refusal.to_ascii_lowercase()).next().map(|known| known.repair)
+    let refusal = refusal.to_ascii_lowercase();
+    let known = said(&refusal).next().map(|known| known.repair);
+    known.or_else(|| refuses_field(&refusal).then_some(Repair::Forbid))
+}
+
+/// Whether the server does not know a field that messages have for thoughts. `reasoning` is also a parameter of requests, so
+/// the refusal has to speak of messages.
+fn refuses_field(refusal: &str) -> bool {
+    let is_of_messages = |field: &&str| *field != "reasoning" || refusal.contains("message");
+    let fields = SIBLINGS.into_iter().filter(is_of_messages);
+    UNKNOWN.iter().any(|word| refusal.contains(word))
+        && fields.into_iter().any(|field| has_word(refusal, field))
 }
 
 pub(super) fn repairs() -> impl Iterator<Item = Repair> {
-    REFUSALS.iter().map(|known| known.repair)
+    REFUSALS.iter().map(|known| known.repair).chain([Repair::Forbid])
 }
 
 /// The fault that a refusal finds in a thought, if it names one.
@@ -85,7 +106,8 @@ pub(super) fn names_history(failure: &str) -> bool {
     let has = |words: &[&str]| words.iter().any(|word| failure.contains(word));
     let is_about_thoughts = has(&["thinking", "thought", "reasoning"])
         && has(&["signature", "history", "conversation", "encrypted"]);
-    said(&failure).next().is_some()
+    repair(&failure).is_some()
+        || names_thoughts(&failure)
         || failure.contains("in an assistant message")
         || is_about_thoughts
 }
@@ -119,12 +141,21 @@ mod tests {
             "messages.1.assistant.reasoning: property 'messages.1.assistant.reasoning' is unsupported",
             "messages.1.reasoning_content: Extra inputs are not permitted",
             "[{'type': 'extra_forbidden', 'loc': ('body', 'messages', 1, 'reasoning'), 'msg': 'Extra inputs are not permitted'}]",
+            "Unknown parameter: 'messages[1].reasoning_content'.",
+            "messages[1].reasoning_content: unknown field",
+            "Unrecognized key(s) in object: 'reasoning_content' at messages[1]",
+            "json: unknown field \"reasoning_content\"",
+            "Unknown field `reasoning` in message",
         ] {
             assert_eq!(repair(words), Some(Repair::Forbid), "{words}");
         }
         for words in [
             "property 'reasoning_effort' is unsupported",
             "reasoning_effort: Extra inputs are not permitted",
+            "Unknown parameter: 'reasoning'",
+            "maximum context length is 8192 tokens; your messages with reasoning_content have 9000",
+            "reasoning_content must be a string",
+            "Prior reasoning content is not supported",
         ] {
             assert_eq!(repair(words), None, "{words}");
         }
@@ -140,6 +171,8 @@ mod tests {
             ("Cannot render a call in an assistant message without its result", true),
             ("The server had an error while processing your request. Sorry about that!", false),
             ("Overloaded", false),
+            ("messages[1]: json: unknown field \"reasoning_content\"", true),
+            ("reasoning_content is not allowed in messages", true),
         ] {
             assert_eq!(names_history(failure), is_about_history, "{failure}");
         }

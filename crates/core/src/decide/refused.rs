@@ -100,6 +100,12 @@ impl fmt::Debug for Known {
 }
 
 impl PutBack {
+    /// The thoughts of a client alone.
+    #[cfg(test)]
+    pub(crate) fn of_client() -> Self {
+        PutBack { records: Vec::new(), has_own: true }
+    }
+
     /// Whether the request has no thoughts that a refusal could be about.
     #[must_use]
     pub fn is_empty(&self) -> bool {

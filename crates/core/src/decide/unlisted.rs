@@ -7,11 +7,11 @@
 
 use super::Repair;
 use super::named::Named;
-use crate::contract::Return;
 use crate::json::Doc;
 use crate::provider::Target;
 use crate::settings::{Effort, Efforts};
 use crate::wire::chat_completions::SIBLINGS;
+use std::borrow::Cow;
 
 /// The paths of an effort in requests, and its other names in refusals.
 const EFFORTS: [&str; 6] = [
@@ -74,7 +74,10 @@ pub(super) fn repair(refusal: &str, body: &[u8], target: &Target) -> Option<Repa
     let said = refusal.to_ascii_lowercase();
     let names = |name: &&str| said.contains(&name.to_ascii_lowercase());
     let effort = EFFORTS.into_iter().find_map(|path| doc.root().dotted(path)?.as_str());
-    if let Some(effort) = effort.filter(|_| EFFORTS.iter().chain(&EFFORT_NAMES).any(names)) {
+    let is_effort = |effort: &Cow<'_, str>| {
+        EFFORTS.iter().chain(&EFFORT_NAMES).any(names) || is_refused_value(&said, effort)
+    };
+    if let Some(effort) = effort.filter(is_effort) {
         return Some(Repair::Efforts(efforts(&said, &effort)));
     }
     let member = MEMBERS.into_iter().filter(|path| doc.root().dotted(path).is_some());
@@ -87,7 +90,7 @@ pub(super) fn repair(refusal: &str, body: &[u8], target: &Target) -> Option<Repa
     if !named.is_empty() {
         return Some(Repair::Omit);
     }
-    if !THOUGHTS.iter().any(names) {
+    if !names_thoughts(&said) {
         return None;
     }
     let field = SIBLINGS.into_iter().find(|field| is_field(&said, field));
@@ -96,8 +99,20 @@ pub(super) fn repair(refusal: &str, body: &[u8], target: &Target) -> Option<Repa
         let place = field.filter(|_| contract.field.is_some() || is_open(target));
         return Some(Repair::Return(place.map(|field| (field, ""))));
     }
-    let is_fact = field.is_some() && (!contract.required || contract.returns == Return::Never);
-    Some(if is_fact { Repair::Forbid } else { Repair::Omit })
+    Some(Repair::Omit)
+}
+
+/// Whether a refusal speaks of thoughts. It is in lower case.
+pub(super) fn names_thoughts(refusal: &str) -> bool {
+    THOUGHTS.iter().any(|name| refusal.contains(name))
+}
+
+/// Whether a refusal quotes this value and lists others in its place.
+fn is_refused_value(refusal: &str, value: &str) -> bool {
+    let is_quoted = ['`', '\'', '"'].iter().any(|it| refusal.contains(&format!("{it}{value}{it}")));
+    is_quoted
+        && INTRODUCTIONS.iter().any(|it| refusal.contains(it))
+        && efforts(refusal, value) != Efforts::default()
 }
 
 /// Whether the wire has several fields for thoughts.
@@ -108,12 +123,11 @@ fn is_open(target: &Target) -> bool {
 /// Whether a text names a field. A name that is also an English word must be in quotes.
 fn is_field(text: &str, field: &str) -> bool {
     let quoted = ['`', '\'', '"'].map(|quote| format!("{quote}{field}{quote}"));
-    field.contains(['_', '.']) && is_quoted(text, field)
-        || quoted.iter().any(|it| text.contains(it))
+    field.contains(['_', '.']) && has_word(text, field) || quoted.iter().any(|it| text.contains(it))
 }
 
 /// Whether a text contains a name as a whole word.
-fn is_quoted(text: &str, member: &str) -> bool {
+pub(super) fn has_word(text: &str, member: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.match_indices(member).any(|(at, _)| {
         let before = text.get(..at).and_then(|it| it.chars().next_back());
@@ -159,6 +173,12 @@ mod tests {
                 chat,
                 efforts("none"),
             ),
+            (
+                "Invalid value: 'max'. Supported values are: 'low' and 'medium'.",
+                chat,
+                efforts("low,medium"),
+            ),
+            ("Invalid value: 'cat'. Supported values are: 'low' and 'medium'.", chat, None),
             ("reasoning.effort: unknown", r#"{"reasoning":{"effort":"max"}}"#, efforts("")),
             ("reasoning_effort is not known", r#"{"messages":[]}"#, None),
             (
@@ -190,7 +210,7 @@ mod tests {
             ("messages[1]: earlier thoughts are not taken", with, Some(Repair::Omit)),
             ("messages[0]: too many pictures", with, None),
             ("Prior reasoning content is not supported", with, Some(Repair::Omit)),
-            ("Unknown field `reasoning` in message", with, Some(Repair::Forbid)),
+            ("your messages with reasoning_content are too long", with, Some(Repair::Omit)),
             ("Assistant messages need `reasoning`", without, field),
             ("messages[1]: the thinking block is missing", without, Some(Repair::Return(None))),
             ("Rate limit reached", with, None),

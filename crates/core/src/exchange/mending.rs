@@ -112,15 +112,12 @@ impl Mending {
         if !named.is_empty() {
             next.named.push((named, records));
         }
-        Some(next)
-    }
-
-    /// A refusal that names no thought is remembered against all that were sent: in a conversation of one's own nobody else
-    /// puts one of them back.
-    pub(super) fn remember_all(&mut self, body: &[u8]) {
-        if !self.is_narrow && self.repaired.is_some_and(Repair::leaves_out) {
-            self.named.push((Named::all(body), Vec::new()));
+        // A repair without any thought is remembered against all thoughts that a client or an own conversation sent.
+        let is_last = repaired == Repair::Omit || self.is_own && repaired.leaves_out();
+        if is_last && !is_narrow && put_back.has_own() {
+            next.named.push((Named::all(body), Vec::new()));
         }
+        Some(next)
     }
 
     /// What refusals of earlier requests taught.
@@ -157,5 +154,28 @@ impl Mending {
     #[must_use]
     pub fn is_wrong(&self, refusal: &str) -> bool {
         self.learned.is_some() && self.repaired.is_none() && Repair::of(refusal).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The name in the refusal is cut so that no payload of the request fits it.
+    #[test]
+    fn a_repair_without_any_thought_is_remembered_against_all_that_the_client_sent() {
+        let target = Target::built_in("openai", None, "gpt-5").unwrap();
+        let body = br#"{"input":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA-first-XyZ="}]}"#;
+        let refusal = "The encrypted content gAAB...nobody= could not be verified. It could not be decrypted.";
+        let clients = PutBack::of_client();
+        let sent = Sent { body, put_back: &clients, target: &target, has_more: true };
+        let first = Mending::default().after(refusal, sent).unwrap();
+        assert_eq!((first.repaired, first.named.len()), (Some(Repair::Replace), 0));
+        let second = first.after(refusal, sent).unwrap();
+        assert_eq!((second.repaired, second.named.len()), (Some(Repair::Omit), 1));
+        // A vault's record has a mark of its own.
+        let sent = Sent { put_back: &PutBack::default(), ..sent };
+        let omitted = Mending::default().after(refusal, sent);
+        assert!(omitted.is_none_or(|it| it.named.is_empty()));
     }
 }

@@ -14,7 +14,7 @@ use crate::plane::{Open, SealError};
 use crate::problem::{Problem, ProblemCode};
 use crate::provider::Target;
 use crate::request::Request;
-use crate::settings::{Include, Key, Resolved};
+use crate::settings::{Efforts, Include, Key, Resolved};
 use std::borrow::Cow;
 use std::mem::take;
 
@@ -257,8 +257,7 @@ impl<'d> Turn<'d> {
         let body = self.outgoing().body.as_bytes();
         let (put_back, target) = (&self.prepared.put_back, &self.target);
         let sent = Sent { body, put_back, target, has_more: true };
-        let mut mending = self.mending.after(&refusal, sent)?;
-        mending.remember_all(body);
+        let mending = self.mending.after(&refusal, sent)?;
         let next = Turn::mended(self.own.clone(), mending);
         (next.outgoing().body.as_bytes() != body).then_some(next)
     }
@@ -271,9 +270,24 @@ fn tell(held: &mut Option<Vec<Problem>>, sink: &mut dyn Sink) {
 
 /// What the user should know of a request that goes out a second time.
 fn again(repair: Repair, target: &Target) -> Problem {
-    let what = match repair.leaves_out() {
-        true => "thoughts in this request: it goes again without them, and they stay out",
-        false => "this request: it goes again in the form that the refusal asks for",
+    let what = match repair {
+        Repair::Forbid | Repair::Omit | Repair::Replace => {
+            "thoughts in this request: it goes again without them, and they stay out".to_owned()
+        }
+        Repair::Efforts(efforts) if efforts == Efforts::default() => {
+            "the effort in this request: it goes again without one".to_owned()
+        }
+        Repair::Efforts(_) => {
+            "the effort in this request: it goes again with the nearest one that the refusal names"
+                .to_owned()
+        }
+        Repair::Without(member) => {
+            format!("`{member}` in this request: it goes again without it")
+        }
+        Repair::Off => "this request: it goes again without thinking".to_owned(),
+        Repair::Apart | Repair::Return(_) | Repair::Sign => {
+            "this request: it goes again in the form that the refusal asks for".to_owned()
+        }
     };
     Problem::new(ProblemCode::Fallback, format!("`{}` refused {what}", target.model))
 }

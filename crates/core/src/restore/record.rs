@@ -4,6 +4,7 @@ use super::key::{Key, Of, Version};
 use super::lasting::Run;
 use super::normal::Normal;
 use super::order::MEDIA;
+use super::ticket::is_ticket;
 use crate::content::{Block, Origin, Other, Parameters, Text, Thinking, ToolCall, push_thought};
 use crate::contract::is_filler;
 use crate::json::{Doc, Extra, Raw, Writer};
@@ -203,7 +204,9 @@ pub(super) fn payloads(block: &Block) -> impl Iterator<Item = (u8, Cow<'_, str>)
         Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => [(0, None); 3],
     };
     places.into_iter().filter_map(|(place, payload)| {
-        let payload = payload.filter(|it| !it.is_empty() && !is_filler(it))?;
+        // A ticket is no payload: it names the record that has one.
+        let is_none = |it: &str| it.is_empty() || is_filler(it) || is_ticket(it);
+        let payload = payload.filter(|it| !is_none(it))?;
         Some((place, in_one_alphabet(payload)))
     })
 }

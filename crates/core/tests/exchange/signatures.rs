@@ -180,6 +180,27 @@ fn a_plain_thought_stays_the_clients_and_its_ticket_stays_here() {
     }
 }
 
+/// A client that empties a thought and keeps its signature has dropped it.
+#[test]
+fn an_emptied_thought_is_put_back_by_its_ticket() {
+    for blank in ["", " "] {
+        let (mut gateway, mut client) = (deepseek(), Client::new(false));
+        let first = gateway.ask(&client.request(), &Lock);
+        let (said, _) = gateway.answer(first, &[PLAIN], None);
+        client.reads(&said);
+        for block in client.said.iter_mut().flat_map(|it| &mut it.blocks) {
+            if let Block::Thinking(thinking) = block {
+                assert!(thinking.signature.as_deref().is_some_and(ticket::is_ticket));
+                blank.clone_into(&mut thinking.thought);
+            }
+        }
+        let next = gateway.ask(&client.request(), &Lock);
+        assert_eq!((next.counts.restored, next.counts.dropped), (1, 0), "{blank:?}");
+        let sent = body(&next);
+        assert!(sent.contains(r#""reasoning_content":"Look""#) && !sent.contains("tk_"), "{sent}");
+    }
+}
+
 #[test]
 fn no_ticket_reaches_a_model_that_signs_its_own_thoughts() {
     let (mut gateway, mut client) = (deepseek(), Client::new(false));

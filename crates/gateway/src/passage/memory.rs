@@ -134,7 +134,7 @@ impl Passage {
 
     /// The same, if the gateway is out of memory.
     pub(crate) fn crowded_out(&self) -> Option<(&'static str, String)> {
-        let why = "overloaded: the gateway has no memory left to keep this answer; ask again";
+        let why = "overloaded: the gateway has no memory left to keep this answer; ask again, or let its operator raise `max_bytes_in_flight`";
         self.is_crowded_out.then(|| (NO_ROOM, why.to_owned()))
     }
 }
