@@ -1,36 +1,63 @@
 //! One request to a model and its answer, without any I/O, for each face.
 //!
+//! A *thought* is the reasoning of an answer: text, a seal (a signature or encrypted content), or both. Its *maker* is the
+//! model family that made it, with the host. A *contract* says which thoughts a model wants, demands and refuses; it is
+//! data of the model's rule. A *wire* is an API format. A *record* is what the gateway keeps of an answer: its thoughts,
+//! encrypted for one tenant, and digests of its text, calls and history, which find it again.
+//!
 //! All faces go through the same steps. They differ in the source of the conversation and in the receiver of the
-//! answer.
+//! answer. The *driver* is the code around this module that sends requests.
 //!
 //! | step | own conversation: `think ask`, `chat`, `acp`, the library | caller: `think serve`, `explain` |
 //! | --- | --- | --- |
-//! | 1. read | [`Own`]: has all thoughts, each with its maker | [`RequestContext::read`]: has only the messages |
-//! | 2. look up | no look-up | [`RequestContext::need`] names the records |
-//! | 3. decide about every thought, write the request | [`Turn::of`] | [`RequestContext::prepare`]; on the model's own wire, edits of the caller's bytes |
-//! | 4. read the answer | [`Turn::push`]: events | [`Exchange::push`]: events, and the caller's bytes |
-//! | 5. end | [`Turn::end`]: a message with its maker | [`Exchange::end`]: a record to seal |
-//! | 6. repair after a refusal for thoughts | [`Ended::Again`]: the same with a repair ([`Mending`]) | the same, by the driver, which may also use another key or model |
+//! | 1. read | [`Own`]: has all thoughts, each with its maker | [`RequestContext::read`]: has what the client sends |
+//! | 2. look up | nothing to look up | [`RequestContext::need`] names the keys of records |
+//! | 3. decide about every thought, write the request | [`Turn::of`] | [`RequestContext::prepare`] |
+//! | 4. read the answer | [`Turn::push`] gives events | [`Exchange::push`] gives events, and bytes for the caller |
+//! | 5. end | [`Turn::end`] gives a message with its maker | [`Exchange::end`] gives records, which the driver stores |
+//! | 6. after a refusal | [`Turn::end`] gives [`Ended::Again`]: a new turn with a repair | the driver asks [`Mending`] for a repair and prepares again; it may also use another key or model |
 //!
-//! Both columns use one [`RequestContext::prepare`]. After it, only one step changes a body: the transport removes the
-//! question for usage if a refusal names it ([`without_usage`](crate::outgoing::without_usage)).
+//! [`Turn::of`] calls [`RequestContext::prepare`], so that both columns decide alike. If a caller speaks the model's own
+//! wire, its bytes are edited; else the request is written anew. `explain` ends after step 3. The driver sends the body
+//! as it is, except that the transport removes the question for usage from a request that a server refused because of it
+//! ([`without_usage`](crate::outgoing::without_usage)).
 //!
 //! # The fate of a thought
 //!
+//! The first row that fits counts.
+//!
 //! | thought | action |
 //! | --- | --- |
-//! | the model's own, wanted | sent; put back if the client dropped it |
-//! | the model's own, not wanted | left out; a client's own thought stays on the model's wire |
-//! | of another maker, readable | as the model's own |
-//! | of another maker, not readable | left out, whoever sends it; if the contract demands one: the ladder |
-//! | of an unknown maker | a client's thought is sent on the model's wire, else without its seal or not at all; an imported one counts as the model's own |
-//! | demanded and missing | the ladder; for a client with `restore = "required"`: 400 |
-//! | cut off by the provider | never sent |
-//! | removed by a setting | left out, without a substitute |
-//! | refused by the model | only this thought is left out, at this model, from then on |
+//! | cut off, because the answer broke off | is not kept and not sent |
+//! | removed by `includeInContext` or `stripFromContext` | is left out; the ladder does not apply |
+//! | refused by this model before | is left out at this model |
+//! | of a maker that the model cannot read | is left out, whoever sends it; the ladder follows if the contract demands a thought here |
+//! | not wanted here by the contract | is left out; a copy that the client itself sends on the model's own wire stays |
+//! | dropped or emptied by the client | is put back from its record |
+//! | sealed, and edited by the client | is replaced by its record's |
+//! | of the model itself, or of a maker that it can read | is sent in the form that the model reads |
+//! | of an unknown maker, on the model's own wire | stays as the client sent it |
+//! | of an unknown maker, on another wire | loses its seal if the model takes plain thoughts, else is left out |
+//! | demanded, and nobody has it | the ladder follows; with the model's setting `restore = "required"`: 400 |
 //!
-//! The ladder: the provider's documented value; else the answer in words; else thinking off for this request; else the
-//! request as it is. [`decide`] has the exact conditions.
+//! An own conversation knows all makers. An imported message without one counts as the model's own.
+//!
+//! The ladder has four steps. The request takes the first step that the contract allows:
+//!
+//! 1. the placeholder that the provider documents for missing thoughts goes in its place;
+//! 2. the answer and the results of its calls become quoted text of the user, without calls;
+//! 3. thinking goes off for this request;
+//! 4. the request goes without the thought, and the provider may refuse it.
+//!
+//! # A refusal
+//!
+//! A refusal that concerns thoughts leads to a repair, and all decisions are made again. A thought that the refusal names
+//! is left out alone, and a member that it names is changed alone. After a
+//! refusal in general words, the next request has no thoughts if this one had some, else it has them. The lesson of a
+//! repair about the model is remembered for a day. A refused thought stays out: the vault marks its record, the gateway
+//! remembers a client's own for a day, and an own conversation keeps a mark beside the answer.
+//!
+//! [`decide`] has the exact conditions.
 
 mod align;
 mod answer;
