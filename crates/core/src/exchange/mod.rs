@@ -30,11 +30,12 @@
 //! | --- | --- |
 //! | cut off, because the answer broke off | is not kept and not sent |
 //! | removed by `includeInContext` or `stripFromContext` | is left out; the ladder does not apply |
-//! | refused by this model before | is left out at this model |
+//! | refused by this model before | is left out at this model; the ladder follows if the contract demands a thought here |
 //! | of a maker that the model cannot read | is left out, whoever sends it; the ladder follows if the contract demands a thought here |
 //! | not wanted here by the contract | is left out; a copy that the client itself sends on the model's own wire stays |
-//! | dropped or emptied by the client | is put back from its record |
-//! | sealed, and edited by the client | is replaced by its record's |
+//! | dropped or emptied by the client, with a record | is put back |
+//! | sealed, edited by the client, with a record | is replaced by the one that was given out |
+//! | plain, edited by the client | is sent as the client has it |
 //! | of the model itself, or of a maker that it can read | is sent in the form that the model reads |
 //! | of an unknown maker, on the model's own wire | stays as the client sent it |
 //! | of an unknown maker, on another wire | loses its seal if the model takes plain thoughts, else is left out |
@@ -52,8 +53,9 @@
 //! # A refusal
 //!
 //! A refusal that concerns thoughts leads to a repair, and all decisions are made again. A thought that the refusal names
-//! is left out alone, and a member that it names is changed alone. After a
-//! refusal in general words, the next request has no thoughts if this one had some, else it has them. The lesson of a
+//! is left out alone, and a member that it names is changed alone. A refusal
+//! in general words leads to a request without any thought, or, if the refused one had none, to one with those that are
+//! known; a demanded one then goes down the ladder. The lesson of a
 //! repair about the model is remembered for a day. A refused thought stays out: the vault marks its record, the gateway
 //! remembers a client's own for a day, and an own conversation keeps a mark beside the answer.
 //!
