@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let request = Request { contents, ..Request::default() };
     let outgoing = build(&request, &target, &Resolved::default());
     let decision = outgoing.decisions.first().ok_or("one thought, one decision")?;
-    assert_eq!(decision.action, Action::Drop(Why::Refused), "{}", decision.reason);
+    assert_eq!(decision.action, Action::Drop(Why::Forbidden), "{}", decision.reason);
     assert!(!outgoing.body.contains("greets"), "R1 refuses its own thoughts");
     Ok(())
 }
