@@ -42,7 +42,7 @@ use vt100::{Callbacks, Cell, Color, Parser, Screen};
 const CALM: Duration = Duration::from_millis(800);
 
 /// How long a test waits before it fails. It is long because other tests run at the same time.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) const ENTER: &str = "\r";
 pub(crate) const ESC: &str = "\u{1b}";
