@@ -1,22 +1,22 @@
 //! What all connections of a gateway share, and what one request sees of it.
 
-use crate::audit::Audit;
-use crate::bus::{Bus, Seen};
-use crate::events::{Events, FindMasker};
-use crate::guests::Viewer;
-use crate::heard::Heard;
-use crate::keys::{Keys, Pass};
-use crate::learned::Learned;
+use crate::identify::guests::Viewer;
+use crate::identify::heard::Heard;
+use crate::identify::keys::{Keys, Pass};
 use crate::load::{Budget, Holder, InFlight, Load, Offload, Share, place};
-use crate::log::Log;
-use crate::metrics::Names;
-use crate::models::Models;
-use crate::progress::{News, Progress};
+use crate::models::route::Models;
+use crate::observe::audit::Audit;
+use crate::observe::bus::{Bus, Seen};
+use crate::observe::events::{Events, FindMasker};
+use crate::observe::log::Log;
+use crate::observe::metrics::Names;
+use crate::observe::progress::{News, Progress};
+use crate::observe::spans::Traces;
 use crate::spending::{Limits, Purse, Tab};
+use crate::store::learned::Learned;
+use crate::store::vault::Vaults;
+use crate::store::waits::{Breakers, Waits};
 use crate::tls::Tls;
-use crate::traces::Traces;
-use crate::vault::Vaults;
-use crate::waits::{Breakers, Waits};
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,10 +1,10 @@
 //! Laws of what callers send, under the driver of the core's laws.
 
-use crate::admission::{check_members, fits_path, segments};
+use crate::accept::admission::{check_members, fits_path, segments};
 use crate::door::{credential, exposed};
-use crate::edge::headers::Crossing;
 use crate::load::{Caps, MESSAGES};
-use crate::take::json_within;
+use crate::request::edge::headers::Crossing;
+use crate::request::take::json_within;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use serde_json::{Map, Value, json};

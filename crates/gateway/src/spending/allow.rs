@@ -3,10 +3,10 @@
 use super::demands::{Bound, Demands, thinks};
 use super::purse::{About, Demand, Denied, Reservation};
 use super::tab::{Paid, Tab};
-use crate::audit::Labels;
 use crate::door::{Turned, turned};
-use crate::keys::Pass;
-use crate::vault::Vaults;
+use crate::identify::keys::Pass;
+use crate::observe::audit::Labels;
+use crate::store::vault::Vaults;
 use http::HeaderMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -4,7 +4,7 @@ use super::allow::{Asking, Room};
 use super::money::Bill;
 use super::purse::Demand;
 use crate::door::{Turned, turned};
-use crate::keys::Pass;
+use crate::identify::keys::Pass;
 use std::time::Duration;
 use thinkthrough_core::allowance::{Extent, unclear_cap};
 use thinkthrough_core::budget::{Ask, OnExceed};

@@ -3,7 +3,7 @@
 use super::purse::Denied;
 use super::tab::Tab;
 use crate::door::{Turned, turned};
-use crate::progress::Progress;
+use crate::observe::progress::Progress;
 use thinkthrough_core::budget::{BudgetRules, Scope, Unit};
 use thinkthrough_core::price::Dollars;
 

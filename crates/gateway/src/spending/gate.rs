@@ -3,9 +3,9 @@
 use super::limits::{Limited, Whose};
 use super::tab::Tab;
 use crate::door::{Turned, turned};
-use crate::keys::Pass;
-use crate::models::Route;
-use crate::progress::Progress;
+use crate::identify::keys::Pass;
+use crate::models::route::Route;
+use crate::observe::progress::Progress;
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_client::{Gate, Held, Passing};

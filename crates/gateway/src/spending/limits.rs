@@ -7,7 +7,7 @@
 use super::silence::Silence;
 use super::window::{Asked, Window};
 use crate::names::random_id;
-use crate::vault::{SharedPlaces, Vaults};
+use crate::store::vault::{SharedPlaces, Vaults};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -9,11 +9,11 @@ mod reservation;
 pub(crate) use reservation::{Demand, Denied, Reservation};
 
 use super::silence::{AWAY, Silence};
-use crate::bus::Bus;
 use crate::names::random_id;
-use crate::progress::BudgetReached;
-use crate::story::now;
-use crate::vault::{Later, Ledgers, VaultError, Vaults};
+use crate::observe::bus::Bus;
+use crate::observe::progress::BudgetReached;
+use crate::observe::story::now;
+use crate::store::vault::{Later, Ledgers, VaultError, Vaults};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
 //! One limit: what this gateway holds of it, and who waits for more.
 
 use super::silence::{AWAY, Silence};
-use crate::vault::{SharedPlaces, VaultError};
+use crate::store::vault::{SharedPlaces, VaultError};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::vault::{Later, Vault, VaultError};
+use crate::store::vault::{Later, Vault, VaultError};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use thinkthrough_core::budget::{Limit, RateGiven, RateLedger, RateReport};
 

@@ -4,7 +4,7 @@
 //! comes back when their answers are over: the request waits a little, and is told to ask again if that was not enough.
 
 use super::{About, Held, Purse};
-use crate::vault::{Ledgers, VaultError};
+use crate::store::vault::{Ledgers, VaultError};
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 use super::*;
-use crate::log::Log;
-use crate::traces::Traces;
+use crate::observe::log::Log;
+use crate::observe::spans::Traces;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use thinkthrough_core::budget::{Ask, Limit, OnExceed};
 

@@ -1,0 +1,140 @@
+//! `GET /v1/events`: who may listen, and the events as lines (server-sent events) or messages (WebSocket).
+
+mod socket;
+
+use crate::door::{Turned, turned};
+use crate::house::{House, Stage, closing};
+use crate::load::Holder;
+use crate::observe::events::{Encoded, Listener, Wish};
+use crate::request::identity::{Grant, Identity};
+use crate::respond::flow::Flow;
+use crate::respond::patient::Pace;
+use crate::respond::reply::refusal;
+use bytes::Bytes;
+use http::Response;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::request::Parts;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// How often a listener hears that somebody is still there.
+const STILL_HERE: Duration = Duration::from_secs(10);
+
+/// Lets a caller hear its own requests.
+pub(crate) async fn answer(house: &House, pace: &Arc<Pace>, mut parts: Parts) -> Response<Flow> {
+    let granted = Identity::caller(house).grant().await;
+    let holder = house.load.holder().clone();
+    let answer = granted.and_then(|grant| hear(house, pace, &mut parts, (grant, holder)));
+    answer.unwrap_or_else(|turned| refusal(None, &turned))
+}
+
+/// Lets somebody hear the requests of a grant until it ends, in a place of the holder.
+pub(crate) fn hear(
+    house: &House,
+    pace: &Arc<Pace>,
+    parts: &mut Parts,
+    (grant, holder): (Grant, Holder),
+) -> Result<Response<Flow>, Turned> {
+    let events = house.options.events.as_ref().ok_or_else(|| {
+        turned(404, "not_found", "this gateway announces nothing at `/v1/events`")
+    })?;
+    let mut wish = Wish::of(parts.uri.query()).map_err(|problem| {
+        turned(400, "invalid_request_error", format!("`/v1/events` cannot be asked so: {problem}"))
+    })?;
+    if wish.after.is_none() {
+        wish.after = last(&parts.headers);
+    }
+    let is_socket = socket::is_wanted(&parts.headers);
+    let socket = if is_socket { Some(socket::Handshake::of(parts)?) } else { None };
+    let place = house.load.pools.listeners.take(&holder).map_err(|_| {
+        turned(503, "too_many_listeners", "too many listen already; end one, or try again later")
+    })?;
+    let listener = events.listen(grant.scope().clone(), wish).in_place(place);
+    let stage = house.stage.clone();
+    Ok(match socket {
+        Some(handshake) => handshake.take(listener, Arc::clone(pace), stage, grant),
+        None => lines(listener, stage, grant),
+    })
+}
+
+/// The last event that a client heard which was cut off.
+fn last(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get("last-event-id")?.to_str().ok()?;
+    Some(id.to_owned()).filter(|id| !id.is_empty())
+}
+
+/// Server-sent events.
+fn lines(listener: Listener, stage: watch::Receiver<Stage>, grant: Grant) -> Response<Flow> {
+    let (out, read) = mpsc::channel(1);
+    tokio::spawn(async move {
+        tokio::select! {
+            () = speak(listener, out, stage) => {}
+            () = grant.ended() => {}
+        }
+    });
+    let mut answer = Response::new(Flow::own(read));
+    for (name, value) in [
+        (CONTENT_TYPE, "text/event-stream; charset=utf-8"),
+        (CACHE_CONTROL, "no-store"),
+        // Proxies that collect answers keep this one waiting.
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ] {
+        answer.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    answer
+}
+
+/// Says what happens, until the listener goes or the gateway ends.
+async fn speak(
+    mut listener: Listener,
+    out: mpsc::Sender<Bytes>,
+    mut stage: watch::Receiver<Stage>,
+) {
+    // A client that is cut off before it heard anything can go on from here, too.
+    let first = format!(": listening\nretry: 1000\nid: {}\n\n", listener.id());
+    let mut bytes = Bytes::from(first);
+    while out.send(bytes).await.is_ok() {
+        bytes = tokio::select! {
+            told = listener.next() => written(&told),
+            () = tokio::time::sleep(STILL_HERE) => Bytes::from_static(b": still here\n\n"),
+            () = closing(&mut stage) => return,
+            () = out.closed() => return,
+        };
+    }
+}
+
+fn written(told: &[Encoded]) -> Bytes {
+    let mut out = String::new();
+    for Encoded { id, json } in told {
+        for part in ["id: ", id, "\ndata: ", json, "\n\n"] {
+            out.push_str(part);
+        }
+    }
+    out.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::events::{Events, Scope};
+    use thinkthrough_core::mask::{Masker, Tiers};
+    use thinkthrough_core::plane::Tenant;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_listener_hears_that_somebody_is_there_and_that_it_ends() {
+        let events = Events::masked_by(Arc::new(|| Masker::new(Tiers::ALL, &[7; 32])));
+        let scope = Scope::Tenants(vec![Tenant::local()]);
+        let listener = events.listen(scope, Wish::default());
+        let (stage, staged) = watch::channel(Stage::Open);
+        let (out, mut read) = mpsc::channel(1);
+        tokio::spawn(speak(listener, out, staged));
+        let first = String::from_utf8(read.recv().await.unwrap().to_vec()).unwrap();
+        assert!(first.starts_with(": listening\nretry: 1000\nid: "), "{first}");
+        let began = tokio::time::Instant::now();
+        assert_eq!(read.recv().await.unwrap(), ": still here\n\n");
+        assert!(began.elapsed() >= STILL_HERE);
+        stage.send(Stage::Draining).unwrap();
+        assert_eq!(read.recv().await, None);
+    }
+}

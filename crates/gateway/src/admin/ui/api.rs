@@ -1,0 +1,184 @@
+//! The page's questions. Whoever asks has signed in; a key that is no admin's sees its own tenant only.
+
+use super::{Visit, not_so, state, traces};
+use crate::admin::listening;
+use crate::door::{Turned, turned};
+use crate::house::House;
+use crate::identify::guests::{Viewer, Who};
+use crate::load::{Denied, Holder};
+use crate::request::edge::inbound::Inbound;
+use crate::observe::events::Scope as Listens;
+use crate::request::identity::{Identity, signed_out, view};
+use crate::respond::flow::Flow;
+use crate::respond::reply::{json, refusal};
+use http::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE, UPGRADE};
+use http::{Method, Response, Uri};
+use http_body_util::{BodyExt as _, Limited};
+use std::time::Instant;
+use thinkthrough_client::Secret;
+use thinkthrough_core::json::{Doc, Raw};
+use thinkthrough_core::plane::Tenant;
+
+/// What the browser keeps and no script reads. Browsers do not tell ports of a host apart, so that the port stands behind.
+const NAME: &str = "thinkthrough_viewer_";
+/// No form of another site can send this header.
+const OURS: &str = "x-thinkthrough-viewer";
+/// No order is longer.
+const LONGEST: usize = 4096;
+
+/// Whose requests somebody may see: a tenant's, or all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    All,
+    Tenant(Tenant),
+}
+
+impl Scope {
+    fn of(scope: &Listens) -> Result<Self, Turned> {
+        match scope {
+            Listens::All => Ok(Scope::All),
+            Listens::Tenants(tenants) => {
+                tenants.first().cloned().map(Scope::Tenant).ok_or_else(signed_out)
+            }
+        }
+    }
+
+    /// The one tenant that is seen, if it is one.
+    pub(super) fn tenant(&self) -> Option<&Tenant> {
+        match self {
+            Scope::All => None,
+            Scope::Tenant(tenant) => Some(tenant),
+        }
+    }
+
+    /// The holder of the places that it takes.
+    fn holder(&self) -> Holder {
+        match self {
+            Scope::All => Holder::Operator,
+            Scope::Tenant(tenant) => Holder::Tenant(tenant.as_str().to_owned()),
+        }
+    }
+}
+
+/// Answers a question below `/ui/api/`.
+pub(super) async fn answer(visit: Visit<'_>, path: &str) -> Response<Flow> {
+    act(visit, path).await.unwrap_or_else(|turned| refusal(None, &turned))
+}
+
+async fn act(visit: Visit<'_>, path: &str) -> Result<Response<Flow>, Turned> {
+    let Visit { estate, house, pace, mut parts, body, port } = visit;
+    let viewer = house.options.viewer.clone().ok_or_else(|| missing(path))?;
+    let is_order = parts.method == Method::POST;
+    if is_order && !parts.headers.contains_key(OURS) {
+        let message = format!("an order of the viewer carries the header `{OURS}`");
+        return Err(turned(403, "forbidden", message));
+    }
+    if path == "sign-in" && is_order {
+        let order = order(body).await?;
+        return sign_in(house, &viewer, &order, port).await;
+    }
+    let shown = cookie(&parts.headers, port).ok_or_else(signed_out)?;
+    let grant = Identity::session(estate, &viewer, &shown).grant().await?;
+    let scope = Scope::of(grant.scope())?;
+    let query = parts.uri.query().unwrap_or_default().to_owned();
+    let query = query.as_str();
+    // An answer takes megabytes while it is read and written.
+    let questions = &house.load.pools.questions;
+    let _place = match path {
+        "sign-out" | "me" | "events" => None,
+        _ => Some(questions.enter(&scope.holder(), 1).await.map_err(Denied::turned)?),
+    };
+    match (is_order, path) {
+        (true, "sign-out") => {
+            viewer.leave(&shown);
+            Ok(json(200, "{}"))
+        }
+        (true, "prune") => traces::prune(house, &scope, &order(body).await?).await,
+        (true, "erase") => traces::erase(house, &scope, &order(body).await?).await,
+        (false, "me") => Ok(json(200, state::me(&scope, house.options.shows_thoughts))),
+        (false, "events") => {
+            // Of what is heard, thoughts are a part that cannot be told apart.
+            if !house.options.shows_thoughts {
+                parts.uri = Uri::from_static("/ui/api/events?stream=lifecycle");
+            }
+            // The page listens to lines.
+            parts.headers.remove(UPGRADE);
+            listening::hear(house, pace, &mut parts, (grant, scope.holder()))
+        }
+        (false, "house") => Ok(json(200, state::house(estate, house, &scope).await)),
+        (false, "traces") => traces::list(house, &scope, query).await,
+        (false, "sessions") => traces::sessions(house, &scope, query).await,
+        (false, "sums") => traces::sums(house, &scope, query).await,
+        (false, path) => match path.strip_prefix("traces/") {
+            Some(id) => traces::one(house, &scope, id).await,
+            None => Err(missing(path)),
+        },
+        (true, _) => Err(not_so()),
+    }
+}
+
+fn missing(path: &str) -> Turned {
+    let path: String = path.chars().filter(char::is_ascii_graphic).take(60).collect();
+    turned(404, "not_found", format!("the viewer has nothing at `{path}`"))
+}
+
+/// What an order says.
+async fn order(body: Inbound) -> Result<Raw, Turned> {
+    let bad = || turned(400, "invalid_request_error", "an order of the viewer is a JSON object");
+    let body = Limited::new(body, LONGEST).collect().await.map_err(|_| bad())?.to_bytes();
+    let text = std::str::from_utf8(&body).map_err(|_| bad())?;
+    let is_object = Doc::parse_str(text).is_ok_and(|doc| doc.root().is_object());
+    Raw::parse(text).ok().filter(|_| is_object).ok_or_else(bad)
+}
+
+/// Lets in whoever has the link or a key.
+async fn sign_in(
+    house: &House,
+    viewer: &Viewer,
+    order: &Raw,
+    port: u16,
+) -> Result<Response<Flow>, Turned> {
+    let doc = order.doc();
+    let said = |name: &str| doc.root().string(name).filter(|text| !text.is_empty());
+    let who = match (said("link"), said("key")) {
+        (Some(link), None) if viewer.take(&link, Instant::now()) => Who::Operator,
+        (Some(_), None) => {
+            let message =
+                "this link was used, or it expired, or there is a newer one; `think ui` prints one";
+            return Err(turned(401, "link_used", message));
+        }
+        (None, Some(key)) => Who::Key(Secret::new(&key)),
+        _ => return Err(signed_out()),
+    };
+    let scope = Scope::of(&view(&house.options, &who).await?)?;
+    let places = (&house.load.pools.sign_ins, scope.holder());
+    let token = viewer.admit(who, places, Instant::now())?;
+    let session = Identity::session(&house.estate, viewer, &token).grant().await?;
+    let (viewer, left) = (viewer.clone(), token.clone());
+    tokio::spawn(async move {
+        session.ended().await;
+        viewer.leave(&left);
+    });
+    let mut answer = json(200, state::me(&scope, house.options.shows_thoughts));
+    let secure = if house.options.tls.is_some() { "; Secure" } else { "" };
+    let cookie = format!(
+        "{NAME}{port}={token}; Path=/ui/; HttpOnly; SameSite=Strict; Max-Age=86400{secure}"
+    );
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        answer.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    Ok(answer)
+}
+
+pub(super) fn unavailable() -> Turned {
+    turned(503, "store_unavailable", "the store does not answer; ask again")
+}
+
+/// What the browser kept.
+fn cookie(headers: &HeaderMap, port: u16) -> Option<String> {
+    let wanted = format!("{NAME}{port}");
+    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs =
+        lines.flat_map(|line| line.split(';')).filter_map(|it| it.trim().split_once('='));
+    pairs.find(|(name, _)| *name == wanted).map(|(_, value)| value.to_owned())
+}

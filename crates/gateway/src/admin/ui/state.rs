@@ -1,0 +1,129 @@
+//! What is known without the store: who looks, the models, what was learned, and how the house is.
+
+use super::api::Scope;
+use crate::house::{Estate, House};
+use crate::observe::audit::Audit;
+use crate::store::learned::now;
+use std::time::Duration;
+use thinkthrough_core::budget::{BudgetRules, Scope as Of, Unit};
+use thinkthrough_core::json::{Raw, Writer};
+use thinkthrough_core::plane::Tenant;
+
+/// So many models are listed.
+const MODELS: usize = 500;
+/// So many facts are listed.
+const FACTS: usize = 500;
+/// So many budgets are listed.
+const BUDGETS: usize = 200;
+/// So long the store is waited for that says what is spent of each.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Who looks.
+pub(super) fn me(scope: &Scope, shows_thoughts: bool) -> String {
+    object(|w| {
+        w.str_or_null("tenant", scope.tenant().map(ToString::to_string).as_deref());
+        w.field_bool("admin", *scope == Scope::All);
+        w.field_str("version", env!("CARGO_PKG_VERSION"));
+        w.field_bool("thoughts", shows_thoughts);
+        w.field_u64("now", now());
+    })
+}
+
+/// Models with their contracts, what refusals taught, keys with their budgets, and what works.
+pub(super) async fn house(estate: &Estate, house: &House, scope: &Scope) -> String {
+    let budgets = budgets(house, scope).await;
+    let is_up = house.vaults.as_ref().is_none_or(|vaults| vaults.is_up());
+    let keys = house.options.keys.as_ref();
+    object(|w| {
+        w.key("health").object(|w| {
+            w.field_bool("store", is_up);
+            w.field_bool("keys", keys.is_none_or(|keys| keys.are_known()));
+            w.field_bool("closing", estate.is_closing());
+            let audit = house.options.audit.as_ref();
+            w.field_bool("traces", audit.is_some_and(|audit| audit.traces().is_some()));
+            w.u64_or_null("tracesWaiting", audit.map(Audit::waiting_now));
+            w.u64_or_null("tracesLost", audit.map(|audit| audit.lost().get()));
+        });
+        w.key("models").array(|w| models(w, house));
+        w.key("facts").array(|w| facts(w, house, scope));
+        w.key("keys").array(|w| {
+            if *scope == Scope::All {
+                keys.iter().flat_map(|keys| keys.names()).for_each(|name| w.str(&name));
+            }
+        });
+        w.key("budgets").array(|w| budgets.iter().for_each(|it| it.write(w)));
+    })
+}
+
+/// One budget, of reasoning tokens or of micro-dollars.
+struct Budget {
+    tenant: Tenant,
+    unit: Unit,
+    of: Of,
+    rules: BudgetRules,
+    spent: Option<u64>,
+}
+
+impl Budget {
+    fn write(&self, w: &mut Writer) {
+        w.object(|w| {
+            w.field_str("tenant", self.tenant.as_str());
+            w.field_str("unit", self.unit.as_str());
+            w.field_str("of", self.of.as_str());
+            w.u64_or_null("max", self.rules.max.get());
+            w.u64_or_null("spent", self.spent);
+            w.field_str("then", self.rules.on_exceed.as_str());
+        });
+    }
+}
+
+/// The budgets of the keys that somebody may see, and what is spent of those that are one for all requests.
+async fn budgets(house: &House, scope: &Scope) -> Vec<Budget> {
+    let all = house.options.keys.iter().flat_map(|keys| keys.budgets());
+    let own = all.filter(|(tenant, _)| scope.tenant().is_none_or(|own| own == tenant));
+    let mut budgets = Vec::new();
+    for (tenant, each) in own {
+        for (unit, of, rules) in each.rules() {
+            if budgets.len() >= BUDGETS {
+                return budgets;
+            }
+            let spent = house.tab.spent(house.vaults.as_ref(), &tenant, (unit, of), PATIENCE).await;
+            budgets.push(Budget { tenant: tenant.clone(), unit, of, rules, spent });
+        }
+    }
+    budgets
+}
+
+fn models(w: &mut Writer, house: &House) {
+    for listed in house.models.list().into_iter().take(MODELS) {
+        let Ok(route) = house.models.find(&listed.name) else { continue };
+        let target = &route.target;
+        w.object(|w| {
+            w.field_str("name", &listed.name);
+            w.field_str("provider", &target.provider);
+            w.field_str("model", &target.model);
+            w.field_str("wire", target.wire.id());
+            w.field_str("contract", &target.rule.contract.summary());
+            w.field_str("source", &target.rule_source);
+        });
+    }
+}
+
+fn facts(w: &mut Writer, house: &House, scope: &Scope) {
+    let is_theirs = |tenant: &_| scope.tenant().is_none_or(|own| own == tenant);
+    let all = house.learned.all(now()).into_iter();
+    for (about, repair, since) in all.filter(|(about, _, _)| is_theirs(&about.tenant)).take(FACTS) {
+        w.object(|w| {
+            w.field_str("tenant", about.tenant.as_str());
+            w.field_str("endpoint", &about.endpoint);
+            w.field_str("model", &about.model);
+            w.field_str("fact", repair.as_str());
+            w.field_u64("since", since);
+        });
+    }
+}
+
+/// An object as text.
+pub(super) fn object(members: impl FnOnce(&mut Writer)) -> String {
+    Raw::build(|w| w.object(members)).as_str().to_owned()
+}

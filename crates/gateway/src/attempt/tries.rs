@@ -1,0 +1,405 @@
+//! The ways of a request: its model with one key after the other, then its fallbacks, until one answers.
+//!
+//! All of it happens before the first byte of an answer. Each try is prepared anew, because what may be sent differs:
+//! a thought that was sealed for one account or one model is withheld from the others.
+
+use crate::answer::passage::Keep;
+use crate::attempt::mending::Lessons;
+use crate::attempt::refused::{Restored, is_no_answer};
+use crate::attempt::sending::{Job, Made, Outcome, Sending, failed, reason, refusal};
+use crate::door::{Turned, turned};
+use crate::house::House;
+use crate::load::{READ, Reservation};
+use crate::models::pool::Picked;
+use crate::models::route::Route;
+use crate::models::tenant;
+use crate::observe::progress::Progress;
+use crate::request::asking::{
+    Claim, claim, credential_for, handling, look_up, settings, tenant as whose,
+};
+use crate::request::keeping::Keeping;
+use crate::request::provider_resource::{Access, Ids, Tap};
+use crate::request::take;
+use crate::spending::expected;
+use crate::store::vault::Vault;
+use bytes::Bytes;
+use http::HeaderMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+use thinkthrough_client::{Advice, Auth, ClientError};
+use thinkthrough_core::content::Speaker;
+use thinkthrough_core::exchange::{Prepared, RequestContext, Restore, may_be_repaired};
+use thinkthrough_core::json::Doc;
+use thinkthrough_core::why;
+use thinkthrough_core::wire::Wire;
+use thinkthrough_core::wire::resource::Resource;
+
+/// What every try begins with.
+pub(crate) struct Caller {
+    pub(crate) house: Arc<House>,
+    pub(crate) wire: &'static dyn Wire,
+    pub(crate) body: Bytes,
+    pub(crate) headers: HeaderMap,
+    pub(crate) query: Option<String>,
+    /// The caller's own credential, where it may go upstream.
+    pub(crate) credential: Auth,
+    /// What the client says about its session.
+    pub(crate) hint: Option<String>,
+    pub(crate) stream: bool,
+    /// The name of the model that was asked for.
+    pub(crate) model: String,
+    /// Whether the answer may be kept.
+    pub(crate) is_kept: bool,
+    /// The request is counted and not sent: it spends nothing and leaves no trace.
+    pub(crate) is_counted: bool,
+    /// Where the answer is kept by its id.
+    pub(crate) keeping: Option<Arc<Keeping>>,
+    /// Only the upstream that it goes to knows what the request goes on from.
+    pub(crate) is_bound: bool,
+    /// Provider resources that the request names. Empty for callers without a gateway key, which are not checked.
+    pub(crate) resources: BTreeSet<Resource>,
+    /// What the request costs for as long as it may be sent.
+    pub(crate) held: Reservation,
+}
+
+/// One way.
+#[derive(Clone)]
+pub(crate) struct Way {
+    route: Arc<Route>,
+    picked: Option<Picked>,
+    /// The keys of this route that were tried before.
+    used: Vec<usize>,
+    /// The models that come after it.
+    rest: Vec<String>,
+    hops: usize,
+    lessons: Lessons,
+    /// The request as it was sent.
+    sent: Option<Restored>,
+}
+
+/// What follows a way that led to no answer.
+enum After {
+    /// There is nothing left to try.
+    Over(Result<Outcome, Turned>),
+    /// Another way, which was begun.
+    Next(Way, Sending),
+}
+
+impl Caller {
+    /// The session's key, where the route has several.
+    pub(crate) fn pick(&self, way: &mut Way) {
+        let Some(pool) = &way.route.pool else { return };
+        let session = self.hint.clone().unwrap_or_else(|| self.first_words());
+        way.picked = pool.pick(&session, &way.used);
+    }
+
+    /// What the first person said first: it stays the same as the conversation grows.
+    fn first_words(&self) -> String {
+        let read = || {
+            let doc = Doc::parse(&self.body).ok()?;
+            let request = self.wire.read_request(doc.root()).ok()?;
+            let first = request.contents.iter().find(|it| it.speaker == Speaker::Human)?;
+            Some(first.visible_text())
+        };
+        read().unwrap_or_default()
+    }
+
+    pub(crate) async fn prepare(
+        &self,
+        way: &mut Way,
+        doc: &Doc<'_>,
+    ) -> Result<(Job, Prepared), Turned> {
+        let bad = |message: String| turned(400, "invalid_request_error", message);
+        let began = Instant::now();
+        let route = Arc::clone(&way.route);
+        let settings = settings(&route, &self.headers)?;
+        let handling = handling(&route, &self.headers)?;
+        let claim = claim(&self.house, &route, &self.credential, self.hint.clone()).await;
+        let (mut owner, vault) = claim.map(|Claim { owner, vault }| (owner, vault)).unzip();
+        if let Some(owner) = &mut owner {
+            owner.is_kept = self.is_kept;
+            if let Some(picked) = &way.picked {
+                owner.account = tenant::account(&route.target, &picked.auth);
+            }
+        }
+        let tenant = owner.as_ref().map(|owner| owner.tenant.clone());
+        let audited = owner.as_ref().map(|owner| (owner.tenant.clone(), owner.secret.clone()));
+        let session = owner.as_ref().and_then(|it| Some(it.secret.pseudonym(it.hint.as_deref()?)));
+        let asked = RequestContext::read(self.wire, doc, &route.target, &settings, handling, owner);
+        let mut asked = asked.map_err(|error| bad(error.to_string()))?;
+        asked.set_stream(self.stream);
+        asked.set_alias(&self.model);
+        let followed = self.followed(&route).await;
+        let payer = self.open(&route, audited, &asked, followed.as_deref());
+        if let Some(tenant) = tenant {
+            way.lessons.learn(tenant, &route.target, &self.house.learned);
+        }
+        if !handling.dry_run && handling.restore == Restore::Recommended {
+            way.lessons.apply(&mut asked, &self.house.learned);
+        }
+        self.keeping.iter().for_each(|keeping| asked.set_name(keeping.name()));
+        asked.compare(self.house.seen.is_audited());
+        let looked = look_up(&mut asked, vault.as_ref(), &self.house).await;
+        let mut prepared = asked.prepare(&looked.found, &*looked.open);
+        if self.pay(&payer, &mut asked, prepared.body.as_deref()).await? {
+            prepared = asked.prepare(&looked.found, &*looked.open);
+        }
+        self.explain(way, &asked, &mut prepared);
+        let body = prepared.body.take().map_or_else(|| self.body.clone(), Bytes::from);
+        let tap = self.admit(&route, &body, payer.session()).await?;
+        way.sent = Some(Restored {
+            put_back: std::mem::take(&mut prepared.put_back),
+            body: body.clone(),
+            vault: vault.clone(),
+        });
+        let auth = match &way.picked {
+            Some(picked) => picked.auth.clone(),
+            None => credential_for(&route, self.credential.clone()),
+        };
+        let outgoing = prepared.exchange.outgoing();
+        let target = asked.target();
+        let asks = (target.wire, &target.rule);
+        let gate = self.house.tab.gate(&route, || expected(&body, Some(asks)));
+        let has_answers = outgoing.decisions.iter().any(|decision| decision.block.is_none());
+        let job = Job {
+            body,
+            keep: self.keep(&route, vault, tap),
+            headers: self.headers.clone(),
+            query: self.query.clone(),
+            auth,
+            route,
+            caps: self.house.options.answer,
+            is_last: !way.has_next(),
+            may_repair: way.may_repair() && has_answers,
+            made: Made {
+                counts: prepared.counts,
+                without: prepared.without,
+                learned: way.lessons.mending.learned(),
+                repaired: way.lessons.mending.repaired(),
+                hops: way.hops,
+                untranslated: outgoing.untranslated.clone(),
+                adapted: outgoing.adapted.clone(),
+            },
+            session,
+            took: began.elapsed(),
+            gate,
+        };
+        Ok((job, prepared))
+    }
+
+    /// Says what goes this way, and why, where that is kept for people.
+    fn explain(&self, way: &Way, asked: &RequestContext<'_>, prepared: &mut Prepared) {
+        let mending = &way.lessons.mending;
+        if self.house.seen.is_audited() && !self.is_counted {
+            let told = why::Prepared::of(asked, prepared);
+            let repairs = [mending.learned(), mending.repaired()];
+            let way = why::Way::of(&way.route.target, repairs, prepared.without);
+            self.house.seen.goes(way, told);
+        }
+    }
+
+    /// Where what is known of the answer goes.
+    fn keep(&self, route: &Arc<Route>, vault: Option<Arc<dyn Vault>>, tap: Option<Tap>) -> Keep {
+        let is_known = || whose(&self.house, route, &self.credential).is_some();
+        let has_store = self.is_kept && self.house.vaults.as_ref().is_some_and(|it| it.has_store());
+        Keep {
+            is_blind: has_store && vault.is_none() && is_known(),
+            vault: vault.filter(|_| self.is_kept),
+            keeping: self.keeping.clone(),
+            tap,
+            drained: self.drained(route),
+            is_booked: self.is_booked(route),
+            store: self.house.waits.breakers(),
+            seen: Arc::clone(&self.house.seen),
+            tab: Arc::clone(&self.house.tab),
+            runaway: self.house.options.runaway,
+            load: self.house.load.clone(),
+        }
+    }
+
+    /// The session of the resource that the request continues, if the client names no session.
+    async fn followed(&self, route: &Route) -> Option<String> {
+        if self.hint.is_some() || self.resources.is_empty() {
+            return None;
+        }
+        Access::of(&self.house, &route.target.provider)?.session_of(&self.resources).await
+    }
+
+    /// Refuses ids in the sent body that the tenant may not use, and watches for resources that the answer creates.
+    async fn admit(
+        &self,
+        route: &Route,
+        sent: &[u8],
+        session: Option<String>,
+    ) -> Result<Option<Tap>, Turned> {
+        let Some(access) = Access::of(&self.house, &route.target.provider) else { return Ok(None) };
+        let mut ids = Ids::of_headers(&self.headers);
+        if let Ok(doc) = Doc::parse(sent) {
+            ids.add(Ids::of_model(route.target.wire, doc.root()));
+        }
+        access.admit(&ids).await?;
+        let access = access.in_session(session);
+        Ok(Tap::new(access, route.target.wire.id(), sent, self.stream).filter(|_| self.is_kept))
+    }
+
+    /// Waits for one way after the other.
+    pub(crate) async fn follow(
+        self,
+        mut way: Way,
+        mut waiting: Sending,
+    ) -> Result<Outcome, Turned> {
+        let caller = Arc::new(self);
+        loop {
+            let outcome = waiting.await;
+            if outcome.as_ref().is_err_and(ClientError::may_be_billed) {
+                caller.house.tab.lose();
+            }
+            if matches!(outcome, Ok(Outcome::Answer { .. })) {
+                caller.house.seen.tell(&Progress::Led);
+                way.lessons.note(&outcome, way.sent.as_ref(), &caller.house, caller.is_kept);
+                return outcome.map_err(|error| failed(&error, &way.route.target.provider));
+            }
+            // What comes after a failure reads the whole request again.
+            let after = Box::pin(Arc::clone(&caller).after(way, outcome));
+            match caller.house.load.offload.go_on(caller.body.len(), after).await {
+                After::Over(outcome) => {
+                    caller.house.seen.tell(&Progress::Led);
+                    return outcome;
+                }
+                After::Next(next, after) => (way, waiting) = (next, after),
+            }
+        }
+    }
+
+    /// What follows a way that led to no answer.
+    async fn after(self: Arc<Self>, mut way: Way, outcome: Result<Outcome, ClientError>) -> After {
+        self.tell(&outcome);
+        way.lessons.note(&outcome, way.sent.as_ref(), &self.house, self.is_kept);
+        let next = self.mended(&way, &outcome).or_else(|| self.next(&mut way, &outcome));
+        let provider = way.route.target.provider.clone();
+        let over = |outcome: Result<Outcome, ClientError>| {
+            After::Over(outcome.map_err(|error| failed(&error, &provider)))
+        };
+        let Some(mut next) = next else { return over(outcome) };
+        loop {
+            let repaired = next.lessons.clone();
+            match self.again(&mut next).await {
+                Ok(waiting) => return After::Next(next, waiting),
+                // A way that cannot be gone says less than the one before it. A repair that changes nothing leaves the
+                // next one.
+                Err(_) => match self.mended(&Way { lessons: repaired, ..way.clone() }, &outcome) {
+                    Some(other) if next.hops == way.hops => next = other,
+                    _ => return over(outcome),
+                },
+            }
+        }
+    }
+
+    fn tell(&self, outcome: &Result<Outcome, ClientError>) {
+        let (reason, cause) = match outcome {
+            Ok(Outcome::Answer { .. }) => return,
+            Ok(Outcome::Refused(refused)) => (refusal(refused.status), None),
+            // No upstream failed.
+            Err(ClientError::Held(_)) => return,
+            Err(error) => (reason(error), Some(error.to_string())),
+        };
+        self.house.seen.tell(&Progress::Failed { reason, cause });
+    }
+
+    /// The same way with a repair, where the refusal asks for one.
+    fn mended(&self, way: &Way, outcome: &Result<Outcome, ClientError>) -> Option<Way> {
+        let (Ok(Outcome::Refused(refused)), Some(sent)) = (outcome, &way.sent) else { return None };
+        let said = String::from_utf8_lossy(&refused.body);
+        if !way.may_repair() || !may_be_repaired(refused.status.as_u16(), &said) {
+            return None;
+        }
+        let lessons = way.lessons.after(&said, sent, &way.route.target)?;
+        Some(Way { lessons, ..way.clone() })
+    }
+
+    async fn again(&self, way: &mut Way) -> Result<Sending, Turned> {
+        let before = way.sent.take().map(|sent| sent.body);
+        let mut held = self.house.load.share.reserve();
+        held.grow_to(self.body.len().saturating_mul(READ))?;
+        let doc = take::json(&self.body)?;
+        let (job, prepared) = self.prepare(way, &doc).await?;
+        job.check(&prepared)?;
+        // The same bytes would be refused for the same reason.
+        let is_repair = before.is_some();
+        if before.is_some_and(|before| before == job.body) {
+            return Err(turned(
+                400,
+                "invalid_request_error",
+                "the repair changes nothing".to_owned(),
+            ));
+        }
+        if is_repair {
+            self.house.seen.tell(&Progress::Repaired);
+        }
+        job.send(prepared)
+    }
+
+    /// The way after this one, if there is a reason to go it.
+    fn next(&self, way: &mut Way, outcome: &Result<Outcome, ClientError>) -> Option<Way> {
+        if let (Ok(Outcome::Refused(refused)), Some(pool), Some(picked)) =
+            (outcome, &way.route.pool, &way.picked)
+        {
+            let after = Advice::from_headers(&refused.headers, SystemTime::now()).wait;
+            if pool.refused(picked.at, refused.status.as_u16(), after) {
+                way.used.push(picked.at);
+                if pool.has_other(&way.used) {
+                    let (route, used) = (Arc::clone(&way.route), way.used.clone());
+                    let mut next = Way { used, ..Way::to(route, way.rest.clone(), way.hops) };
+                    self.pick(&mut next);
+                    return Some(next);
+                }
+            }
+        }
+        let has_own_key = way.picked.is_some() || !matches!(way.route.auth, Auth::None);
+        if !is_no_answer(has_own_key, outcome) {
+            return None;
+        }
+        while let Some(name) = way.rest.pop() {
+            let Ok(route) = self.house.models.find(&name) else { continue };
+            // Another would answer without all that was said before.
+            if self.is_bound && !way.is_at(&route) {
+                continue;
+            }
+            self.house.seen.tell(&Progress::FellBack);
+            let mut next = Way::to(route, way.rest.clone(), way.hops + 1);
+            self.pick(&mut next);
+            return Some(next);
+        }
+        None
+    }
+}
+
+impl Way {
+    pub(crate) fn to(route: Arc<Route>, rest: Vec<String>, hops: usize) -> Self {
+        let lessons = Lessons::default();
+        Way { route, picked: None, used: Vec::new(), rest, hops, lessons, sent: None }
+    }
+
+    /// Whether a refusal may lead to another try.
+    fn may_repair(&self) -> bool {
+        let handling = self.route.handling;
+        let is_wanted = handling.restore == Restore::Recommended && !handling.dry_run;
+        is_wanted && self.lessons.mending.may_go_on()
+    }
+
+    /// Whether a model is asked at the same place.
+    fn is_at(&self, other: &Route) -> bool {
+        let (own, other) = (&self.route.target, &other.target);
+        own.base_url == other.base_url && own.wire.id() == other.wire.id()
+    }
+
+    fn has_next(&self) -> bool {
+        let has_key = self.route.pool.as_ref().is_some_and(|pool| {
+            let picked = self.picked.as_ref().map(|picked| picked.at);
+            let used: Vec<usize> = self.used.iter().copied().chain(picked).collect();
+            pool.has_other(&used)
+        });
+        has_key || !self.rest.is_empty()
+    }
+}

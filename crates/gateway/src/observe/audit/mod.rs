@@ -1,0 +1,373 @@
+//! The audit copy of what models thought: masked here, then kept in the store, behind all traffic.
+//!
+//! At the end of an answer its texts are taken ([`Transcript`]), and the draft of its trace goes to one task, which masks it and hands it over to the store with what came meanwhile. There it stands in a journal until the database has
+//! it, or in one of its own where the store is not open yet. Nobody is kept waiting but for a moment who asked to hear
+//! where the trace is: drafts and traces wait up to a bound each, and beyond it they are dropped and counted.
+
+mod confirming;
+mod labels;
+mod recorder;
+mod transcript;
+
+pub(crate) use confirming::Confirming;
+pub(crate) use labels::Labels;
+pub(crate) use transcript::Transcript;
+
+use crate::load::{FairPool, Holder, Reservation, Room};
+use crate::observe::story::Story;
+use prometheus_client::metrics::counter::Counter;
+use recorder::{Recorder, run};
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use thinkthrough_core::json::{Raw, Writer};
+use thinkthrough_core::mask::Masker;
+use thinkthrough_core::plane::Tenant;
+use thinkthrough_core::why::Why;
+use thinkthrough_store::{
+    DraftText, EarlyTraces, TraceCount, TraceDraft, TraceNumbers, TracePlace, TraceState, Traces,
+};
+use tokio::sync::{Notify, mpsc};
+
+/// So many drafts may wait.
+const ROOM: usize = 4_096;
+/// So many bytes of texts may wait; no tenant takes more than it leaves to others.
+const BYTES: usize = 64 << 20;
+/// So many traces that were dropped are remembered.
+const DROPPED: usize = 4_096;
+
+/// Where traces go.
+#[derive(Clone, Debug)]
+pub enum TracesTo {
+    /// Into the store, which is open.
+    Store(Traces),
+    /// Into a journal, until it is.
+    Early(EarlyTraces),
+}
+
+/// Where traces go, and what covers the secrets in them; `None` while neither the store nor a journal can be used.
+pub type FindTraces = Box<dyn Fn() -> Option<(TracesTo, Masker)> + Send + Sync>;
+
+/// Where requests leave their traces. Clones are handles to the same one.
+#[derive(Clone)]
+pub struct Audit {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    drafts: mpsc::Sender<TraceDraft>,
+    /// Says that somebody waits for a draft.
+    hurry: Arc<Notify>,
+    waiting: Mutex<Waiting>,
+    /// How many could not be masked.
+    broken: Counter,
+    find: FindTraces,
+    /// Where texts are masked.
+    masking: OnceLock<FairPool>,
+}
+
+/// What was not handed over yet, and what never will be written.
+struct Waiting {
+    /// By the trace's id.
+    drafts: HashMap<String, Draft>,
+    room: Room,
+    /// How many were dropped in all.
+    lost: Counter,
+    dropped: VecDeque<(String, String)>,
+}
+
+/// A draft that was not handed over yet.
+struct Draft {
+    tenant: String,
+    /// Its bytes.
+    size: usize,
+    /// Its memory, until the store has the trace.
+    _room: Option<Reservation>,
+}
+
+/// Where a trace is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It was lost.
+    Dropped,
+    /// It stands in the journal of the store, from where the database takes it.
+    Spooled,
+    /// It is on its way into the store.
+    Waiting,
+}
+
+impl Place {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Place::Dropped => "dropped",
+            Place::Spooled => "spooled",
+            Place::Waiting => "waiting",
+        }
+    }
+}
+
+impl Audit {
+    /// Begins to take traces; the task ends with the last handle.
+    #[must_use]
+    pub fn start(find: FindTraces) -> Self {
+        let (drafts, taken) = mpsc::channel(ROOM);
+        let waiting = Waiting {
+            drafts: HashMap::new(),
+            room: Room::new(BYTES),
+            lost: Counter::default(),
+            dropped: VecDeque::new(),
+        };
+        let inner = Arc::new(Inner {
+            drafts,
+            hurry: Arc::default(),
+            waiting: Mutex::new(waiting),
+            broken: Counter::default(),
+            find,
+            masking: OnceLock::new(),
+        });
+        let hurry = Arc::clone(&inner.hurry);
+        tokio::spawn(run(taken, hurry, Recorder::new(Arc::downgrade(&inner))));
+        Audit { inner }
+    }
+
+    /// Texts are masked with places of this pool.
+    pub(crate) fn mask_in(&self, pool: &FairPool) {
+        // It stays the same for as long as the gateway runs.
+        drop(self.inner.masking.set(pool.clone()));
+    }
+
+    /// Waits until all that was taken is handed over to the store or dropped.
+    pub async fn flush(&self) {
+        while !self.waiting().drafts.is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    }
+
+    /// How many traces were taken and stand neither in the store nor in a journal.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.waiting().drafts.len() as u64
+    }
+
+    /// How many traces wait for the store, or in it for its database.
+    pub(crate) fn waiting_now(&self) -> u64 {
+        let handed_over = match (self.inner.find)() {
+            Some((TracesTo::Store(traces), _)) => traces.waiting(),
+            Some((TracesTo::Early(early), _)) => early.waiting(),
+            None => 0,
+        };
+        self.left() + handed_over as u64
+    }
+
+    /// How many traces were dropped so far.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.waiting().lost.get()
+    }
+
+    /// So many that were taken are lost with the end of this process.
+    pub fn lose(&self, count: u64) {
+        self.waiting().lost.inc_by(count);
+    }
+
+    /// How many traces were dropped.
+    pub(crate) fn lost(&self) -> Counter {
+        self.waiting().lost.clone()
+    }
+
+    /// How many traces are without a text because masking it broke.
+    pub(crate) fn broken(&self) -> Counter {
+        self.inner.broken.clone()
+    }
+
+    /// Counts a trace as lost before its draft is made.
+    pub(crate) fn drop_one(&self, id: &str, tenant: &Tenant) {
+        self.waiting().drop_one(id.to_owned(), tenant.as_str().to_owned());
+    }
+
+    /// Takes a trace with its memory, if there is room.
+    pub(crate) fn take(&self, draft: TraceDraft, room: Option<Reservation>) {
+        let (id, tenant) = (draft.id.clone(), draft.tenant.as_str().to_owned());
+        let size = draft.size();
+        {
+            let mut waiting = self.waiting();
+            let is_full = waiting.drafts.len() >= ROOM;
+            if is_full || !waiting.room.take(&Holder::Tenant(tenant.clone()), size) {
+                return waiting.drop_one(id, tenant);
+            }
+            waiting.drafts.insert(id.clone(), Draft { tenant, size, _room: room });
+        }
+        if self.inner.drafts.try_send(draft).is_err() {
+            self.waiting().lose(&id);
+        }
+    }
+
+    /// Takes a trace, and says where it is as soon as it cannot be lost any more.
+    pub(crate) fn confirm(&self, draft: TraceDraft, room: Option<Reservation>) -> Confirming {
+        let (id, tenant) = (draft.id.clone(), draft.tenant.as_str().to_owned());
+        self.take(draft, room);
+        self.inner.hurry.notify_one();
+        Confirming::of(self.clone(), tenant, id)
+    }
+
+    /// Where a tenant's trace is that is not in the store.
+    pub(crate) fn place(&self, tenant: &str, id: &str) -> Option<Place> {
+        {
+            let waiting = self.waiting();
+            let is_it = |(its, dropped): &(String, String)| its == tenant && dropped == id;
+            if waiting.drafts.get(id).is_some_and(|draft| draft.tenant == tenant) {
+                return Some(Place::Waiting);
+            }
+            if waiting.dropped.iter().any(is_it) {
+                return Some(Place::Dropped);
+            }
+        }
+        let (place, _) = match (self.inner.find)()?.0 {
+            TracesTo::Store(traces) => traces.place(id),
+            TracesTo::Early(early) => early.tenant(id).map(|its| (TracePlace::Spooled, its)),
+        }
+        .filter(|(_, its)| its == tenant)?;
+        Some(match place {
+            TracePlace::Spooled => Place::Spooled,
+            TracePlace::Waiting => Place::Waiting,
+        })
+    }
+
+    /// The store's traces.
+    pub(crate) fn traces(&self) -> Option<Traces> {
+        match (self.inner.find)()?.0 {
+            TracesTo::Store(traces) => Some(traces),
+            TracesTo::Early(_) => None,
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.inner.waiting()
+    }
+}
+
+impl Inner {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    /// A draft is none any more; gives whose it was.
+    fn take_out(&mut self, id: &str) -> Option<String> {
+        let Draft { tenant, size, .. } = self.drafts.remove(id)?;
+        self.room.give(&Holder::Tenant(tenant.clone()), size);
+        Some(tenant)
+    }
+
+    /// A draft will never be written.
+    fn lose(&mut self, id: &str) {
+        if let Some(tenant) = self.take_out(id) {
+            self.drop_one(id.to_owned(), tenant);
+        }
+    }
+
+    fn drop_one(&mut self, id: String, tenant: String) {
+        self.lost.inc();
+        if self.dropped.len() >= DROPPED {
+            self.dropped.pop_front();
+        }
+        self.dropped.push_back((tenant, id));
+    }
+}
+
+impl fmt::Debug for Audit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Audit")
+            .field("waiting", &self.waiting().drafts.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The trace of a request that is over.
+pub(crate) fn draft(story: &Story, labels: Labels, transcript: Transcript, why: Why) -> TraceDraft {
+    let settled = story.said.as_ref().map(|said| said.settled.clone()).unwrap_or_default();
+    let count = TraceCount::of(&settled);
+    let metadata = metadata(story, &transcript, count);
+    let numbers = TraceNumbers {
+        cost: story.cost(&settled.usage),
+        duration: u64::try_from(story.total.as_millis()).unwrap_or(u64::MAX),
+        sealed_bytes: transcript.sealed,
+        created_at: story.at,
+        ..count.numbers()
+    };
+    let Labels { tenant, session, run, model, provider } = labels;
+    TraceDraft {
+        id: story.id.clone(),
+        tenant,
+        session,
+        run,
+        model,
+        provider,
+        thought: DraftText { text: transcript.thought.text, is_cut: transcript.thought.is_cut },
+        answer: DraftText { text: transcript.answer.text, is_cut: transcript.answer.is_cut },
+        metadata,
+        why,
+        numbers,
+        state: state_of(story),
+    }
+}
+
+/// How the answer to a request ended.
+pub(crate) fn state_of(story: &Story) -> TraceState {
+    let has_said = story.said.is_some() && story.error.is_none();
+    match story.outcome {
+        "completed" | "drained" if has_said && story.status < 400 => TraceState::Whole,
+        _ if story.said.is_some() => TraceState::Cut,
+        // What its answer said is known once that was heard to its end.
+        "cancelled" if story.first.is_some() && story.status < 400 => TraceState::Cut,
+        _ => TraceState::Failed,
+    }
+}
+
+/// What is known besides: nothing in it was said by a person or a model but names.
+fn metadata(story: &Story, transcript: &Transcript, count: TraceCount) -> Raw {
+    Raw::build(|w| {
+        w.object(|w| {
+            w.field_str("route", story.route);
+            w.field_str("asked", &story.model);
+            w.opt_str("client", story.client.as_deref());
+            w.field_str("outcome", story.outcome);
+            w.field_u64("status", story.status.into());
+            count.write_sources(w);
+            if let Some(said) = &story.said {
+                w.str_or_null("finish_reason", said.finish_reason.as_deref());
+            }
+            if let Some(error) = story.error {
+                w.field_str("error", error);
+            }
+            if let Some(period) = story.circles {
+                w.field_u64("repeated_bytes", period);
+            }
+            let priced = story.upstream.as_ref().and_then(|upstream| upstream.price?.as_of);
+            if let Some(day) = priced {
+                w.field_str("price_as_of", &day.to_string());
+            }
+            let counts = story.counts;
+            for (name, count) in [
+                ("restored", counts.restored),
+                ("missed", counts.missed),
+                ("ambiguous", counts.ambiguous),
+                ("dropped", counts.dropped),
+                ("hops", story.hops),
+            ] {
+                w.field_u64(name, count as u64);
+            }
+            if !story.decided.is_empty() {
+                // The whole of it is masked when the trace is.
+                let written = |w: &mut Writer| {
+                    story.decided.iter().for_each(|it| it.write(w, str::to_owned));
+                };
+                w.key("decisions").array(written);
+            }
+            if transcript.thought.is_cut || transcript.answer.is_cut {
+                w.key("text_is_cut").bool(true);
+            }
+        });
+    })
+}

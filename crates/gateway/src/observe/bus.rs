@@ -1,0 +1,360 @@
+//! Where everything is told once, and who hears it: metrics, log and traces.
+
+use crate::load::{Pools, Reservation};
+use crate::observe::audit::{Audit, Confirming, Labels, Transcript, draft};
+use crate::observe::events::{Events, Hearing, Outbox, Whose};
+use crate::observe::log::Log;
+use crate::observe::metrics::Metrics;
+use crate::observe::progress::{BudgetReached, Heard, News, Progress};
+use crate::observe::spans::{CONTEXT, Traces, carry};
+use crate::observe::story::Story;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use opentelemetry_sdk::trace::Span;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use thinkthrough_core::exchange::RefusalCause;
+use thinkthrough_core::plane::Tenant;
+use thinkthrough_core::usage::Usage;
+use thinkthrough_core::why::{Prepared, Way, Why};
+use thinkthrough_store::TraceDraft;
+
+/// Those who hear what happens.
+#[derive(Debug)]
+pub(crate) struct Bus {
+    pub(crate) metrics: Metrics,
+    /// Places for which callers take turns.
+    pub(crate) pools: Arc<Pools>,
+    log: Log,
+    traces: Traces,
+    pub(crate) audit: Option<Audit>,
+    events: Option<Events>,
+}
+
+impl Bus {
+    pub(crate) fn new(
+        log: Log,
+        traces: Traces,
+        audit: Option<Audit>,
+        events: Option<Events>,
+    ) -> Self {
+        let of_audit = audit.as_ref().map(|audit| [audit.lost(), audit.broken()]);
+        let [lost, broken] = of_audit.unwrap_or_default();
+        let metrics = Metrics::new(traces.lost(), lost, broken);
+        let pools = Arc::new(Pools::new(&metrics.load));
+        audit.iter().for_each(|audit| audit.mask_in(&pools.masking));
+        Bus { metrics, pools, log, traces, audit, events }
+    }
+
+    /// Where it is announced, if anybody ever listened.
+    fn events(&self) -> Option<&Events> {
+        self.events.as_ref().filter(|events| events.generation() > 0)
+    }
+
+    /// A threshold of a budget was reached.
+    pub(crate) fn budget(&self, reached: &BudgetReached<'_>) {
+        self.metrics.budget(reached);
+        self.events().into_iter().for_each(|events| events.budget(reached));
+    }
+
+    /// Something happened to the gateway as a whole.
+    pub(crate) fn news(&self, news: News) {
+        self.metrics.news(news);
+    }
+}
+
+/// One request as those who hear of it see it.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    bus: Arc<Bus>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    story: Story,
+    span: Option<Span>,
+    /// Whose trace it leaves; none where none is left.
+    labels: Option<Labels>,
+    transcript: Transcript,
+    /// The memory of the transcript.
+    copy: Option<Reservation>,
+    why: Why,
+    /// What the client calls itself.
+    client: Option<HeaderValue>,
+    /// Whose listeners hear of it; nobody's where nothing says whose it is.
+    whose: Option<Whose>,
+    /// It was announced.
+    is_announced: bool,
+    /// Its caller lets what is said in it be kept, be it for a minute.
+    is_kept: bool,
+    /// Its caller went away, and its answer is heard to its end.
+    is_left: bool,
+    /// Its caller wants to hear where its trace is.
+    asks_for_state: bool,
+}
+
+impl Seen {
+    /// A request came, at this time in milliseconds since 1970.
+    pub(crate) fn new(bus: &Arc<Bus>, at: u64, route: &'static str) -> Arc<Self> {
+        let state = State {
+            story: Story::new(at, route),
+            span: None,
+            labels: None,
+            transcript: Transcript::default(),
+            copy: None,
+            why: Why::default(),
+            client: None,
+            whose: None,
+            is_announced: false,
+            is_kept: false,
+            is_left: false,
+            asks_for_state: false,
+        };
+        Arc::new(Seen { bus: Arc::clone(bus), state: Mutex::new(state) })
+    }
+
+    /// Something happened. A few such things make a request, and none of them is a chunk of its answer. What comes after
+    /// its end is of no request.
+    pub(crate) fn tell(&self, told: &Progress<'_>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { story, span, is_left, .. } = &mut *state;
+        let Bus { metrics, log, traces, .. } = &*self.bus;
+        if story.is_over() {
+            // What an answer said that nobody waits for any more: its trace, its second end and all who count tell it.
+            if *is_left && matches!(told, Progress::Said { .. }) {
+                story.hear(told);
+                metrics.hear(told, story);
+            }
+            return;
+        }
+        story.hear(told);
+        metrics.hear(told, story);
+        traces.hear(told, story, span);
+        if let Some(events) = self.bus.events() {
+            state.announce(events, told);
+        }
+        if let Progress::Failed { reason, .. } = told {
+            state.why.failed(reason);
+        }
+        let story = &state.story;
+        if story.is_over() {
+            if !log.line(story) {
+                metrics.log_lost();
+            }
+            if !state.is_left {
+                self.leave_trace(&mut state);
+            }
+        }
+    }
+
+    /// A model is asked in it, under this trace, by a client that says who it is. The tenant is known as far as no model
+    /// says more.
+    pub(crate) fn arrived(
+        &self,
+        trace: &str,
+        client: Option<&HeaderValue>,
+        tenant: Option<Tenant>,
+    ) {
+        let mut state = self.state();
+        trace.clone_into(&mut state.story.id);
+        state.client = client.cloned();
+        state.story.client = client.and_then(|it| it.to_str().ok()).and_then(product);
+        state.whose = tenant.map(|tenant| self.whose(tenant, None, None));
+    }
+
+    /// It is known whose it is, and what it belongs to, unless nothing of it is to be kept.
+    pub(crate) fn opened(
+        &self,
+        tenant: Option<Tenant>,
+        (session, is_kept): (Option<&str>, bool),
+        labels: Option<impl FnOnce() -> Labels>,
+    ) {
+        let events = self.bus.events();
+        let mut state = self.state();
+        // What is heard comes from memory: a store that is late takes nothing away from it.
+        state.is_kept = is_kept;
+        let is_wanted = self.bus.audit.is_some() || events.is_some();
+        let labels = labels.filter(|_| is_wanted).map(|labels| labels());
+        if state.is_announced {
+            state.labels = labels;
+            return;
+        }
+        state.is_announced = true;
+        let whose = tenant.map(|tenant| match &labels {
+            Some(Labels { session, run, .. }) => {
+                self.whose(tenant, Some(session.clone()), Some(run.clone()))
+            }
+            None => self.whose(tenant, session.map(str::to_owned), None),
+        });
+        state.whose = whose;
+        state.labels = labels;
+        if let (Some(events), Some(whose)) = (events, &state.whose) {
+            whose.started(events, &state.story, state.client());
+        }
+    }
+
+    fn whose(&self, tenant: Tenant, session: Option<String>, run: Option<String>) -> Whose {
+        let outbox = Outbox::new(&self.bus.pools, &tenant);
+        Whose { tenant, session, run, outbox }
+    }
+
+    /// More of its answer comes: whoever began to listen hears it from here on, unless its words are for nobody.
+    pub(crate) fn tune(&self, hearing: &mut Hearing) {
+        let generation = self.bus.events.as_ref().map_or(0, Events::generation);
+        if !hearing.is_of(generation) {
+            let state = self.state();
+            let whose = state.whose.as_ref().filter(|_| state.is_kept);
+            let heard = self.bus.events().zip(whose);
+            hearing.tune(generation, heard.map(|(events, whose)| (events, whose, &state.story)));
+        }
+    }
+
+    /// Whether what is said in it is to be gathered.
+    pub(crate) fn is_audited(&self) -> bool {
+        self.bus.audit.is_some() && self.state().labels.is_some()
+    }
+
+    /// It goes this way next, where a trace tells why.
+    pub(crate) fn goes(&self, way: Way, prepared: Prepared) {
+        let mut state = self.state();
+        state.why.went(way, prepared);
+    }
+
+    /// Takes the transcript of its answer with its memory.
+    pub(crate) fn gathered(&self, transcript: Transcript, copy: Reservation) {
+        let mut state = self.state();
+        (state.transcript, state.copy) = (transcript, Some(copy));
+    }
+
+    /// Counts its trace as lost, because there is no memory for its transcript.
+    pub(crate) fn loses_trace(&self) {
+        let mut state = self.state();
+        if let (Some(audit), Some(labels)) = (&self.bus.audit, state.labels.take()) {
+            audit.drop_one(&state.story.id, &labels.tenant);
+        }
+    }
+
+    /// Its answer is heard to its end although its caller went away, or would be if it went away now.
+    pub(crate) fn is_left(&self, is_left: bool) {
+        self.state().is_left = is_left;
+    }
+
+    /// Its caller went away, and no answer came that could be heard to its end.
+    pub(crate) fn ends_unheard(&self) {
+        let mut state = self.state();
+        state.is_left = false;
+        // Else its trace is left when it is over.
+        if state.story.is_over() {
+            self.leave_trace(&mut state);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn leave_trace(&self, state: &mut State) {
+        if let Some(audit) = &self.bus.audit
+            && let Some(draft) = state.draft(None)
+        {
+            audit.take(draft, state.copy.take());
+        }
+    }
+
+    /// Its caller wants to hear where its trace is before its answer ends.
+    pub(crate) fn asks_for_state(&self) {
+        self.state().asks_for_state = true;
+    }
+
+    /// All of its answer is there but for what its caller gets behind this: leaves its trace, if the caller wants to hear
+    /// where that is. A status is one that nobody was told yet.
+    pub(crate) fn confirm(&self, status: Option<u16>) -> Option<Confirming> {
+        let mut state = self.state();
+        let audit = self.bus.audit.as_ref().filter(|_| state.asks_for_state)?;
+        // What comes behind it changes nothing of what it says.
+        let mut ended = state.story.clone();
+        (ended.outcome, ended.total) = ("completed", ended.age());
+        ended.status = status.unwrap_or(ended.status);
+        let draft = state.draft(Some(&ended))?;
+        Some(audit.confirm(draft, state.copy.take()))
+    }
+
+    /// Whose answer it is.
+    pub(crate) fn provider(&self) -> Arc<str> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(state.story.answering())
+    }
+
+    /// Its answer was heard to its end although its caller went away, for so long.
+    pub(crate) fn drained(&self, heard: Heard, usage: Option<&Usage>, took: Duration) {
+        let mut state = self.state();
+        let Bus { metrics, log, .. } = &*self.bus;
+        metrics.drained(&state.story, heard, usage);
+        let drained = state.story.drained(heard, usage, took);
+        if !log.line(&drained) {
+            metrics.log_lost();
+        }
+        if let (Some(events), Some(whose)) = (self.bus.events(), &state.whose) {
+            whose.drained(events, &drained);
+        }
+        state.story.outcome = drained.outcome;
+        self.leave_trace(&mut state);
+    }
+
+    /// Records of its tenant were marked that a provider refused.
+    pub(crate) fn poisoned(&self, cause: RefusalCause, records: u64) {
+        self.bus.metrics.poisoned(cause, records);
+    }
+
+    /// Puts the trace's context on a request that goes upstream: that of the request's own span, else the caller's as it
+    /// came.
+    pub(crate) fn carry(&self, callers: &HeaderMap, headers: &mut HeaderMap) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match &state.span {
+            Some(span) => carry(span, headers),
+            None => {
+                for name in CONTEXT.map(HeaderName::from_static) {
+                    if !headers.contains_key(&name) {
+                        for value in callers.get_all(&name) {
+                            headers.append(&name, value.clone());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The first product that a client names, without its version.
+fn product(agent: &str) -> Option<String> {
+    let end = agent.find(|c: char| c == '/' || c.is_whitespace()).unwrap_or(agent.len());
+    let name: String = agent.get(..end)?.chars().filter(char::is_ascii_graphic).take(40).collect();
+    (!name.is_empty()).then_some(name)
+}
+
+impl State {
+    /// The trace that it leaves, once: as told here, else as far as it went.
+    fn draft(&mut self, story: Option<&Story>) -> Option<TraceDraft> {
+        let labels = self.labels.take()?;
+        let (transcript, why) =
+            (std::mem::take(&mut self.transcript), std::mem::take(&mut self.why));
+        Some(draft(story.unwrap_or(&self.story), labels, transcript, why))
+    }
+
+    fn client(&self) -> Option<&str> {
+        self.client.as_ref().and_then(|client| client.to_str().ok())
+    }
+
+    /// Tells those who listen. A request that ended before it was known what it belongs to is announced with its end.
+    fn announce(&mut self, events: &Events, told: &Progress<'_>) {
+        let Some(whose) = &self.whose else { return };
+        if !self.is_announced {
+            if !self.story.is_over() {
+                return;
+            }
+            self.is_announced = true;
+            whose.started(events, &self.story, self.client());
+        }
+        whose.hear(events, &self.story, told);
+    }
+}

@@ -1,0 +1,102 @@
+//! What a listener wants to hear: the parameters of its address.
+
+use super::event::{Event, Stream};
+use crate::accept::place::unescaped;
+
+/// Which events are wanted. Of one parameter any value, of several all; one that is not there wants everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Filter {
+    streams: Vec<String>,
+    types: Vec<String>,
+    sessions: Vec<String>,
+    traces: Vec<String>,
+    models: Vec<String>,
+    providers: Vec<String>,
+}
+
+/// What is wanted, and from where on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wish {
+    pub(super) filter: Filter,
+    /// The last event that was heard.
+    pub(crate) after: Option<String>,
+}
+
+/// What may stand in the address.
+const NAMES: &str = "stream, types, session, trace, model, provider, after";
+
+impl Wish {
+    /// Reads the parameters.
+    pub(crate) fn of(query: Option<&str>) -> Result<Self, String> {
+        let mut wish = Wish::default();
+        for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let value = unescaped(&value.replace('+', " "))
+                .ok_or_else(|| format!("the value of `{}` cannot be read", plain(name)))?;
+            let filter = &mut wish.filter;
+            let list = match name {
+                "stream" => &mut filter.streams,
+                "types" => &mut filter.types,
+                "session" => &mut filter.sessions,
+                "trace" => &mut filter.traces,
+                "model" => &mut filter.models,
+                "provider" => &mut filter.providers,
+                "after" => {
+                    wish.after = Some(value);
+                    continue;
+                }
+                // A credential.
+                "key" => continue,
+                _ => return Err(format!("`{}` is none of {NAMES}", plain(name))),
+            };
+            match name {
+                // Names of the gateway's own, which have no comma.
+                "stream" | "types" => list.extend(value.split(',').map(str::to_owned)),
+                _ => list.push(value),
+            }
+        }
+        let unknown = wish.filter.streams.iter().find(|it| !Stream::ALL.contains(&it.as_str()));
+        match unknown {
+            Some(name) => Err(format!("`{}` is none of {}", plain(name), Stream::ALL.join(", "))),
+            None => Ok(wish),
+        }
+    }
+}
+
+fn plain(name: &str) -> String {
+    name.chars().filter(char::is_ascii_graphic).take(40).collect()
+}
+
+impl Filter {
+    pub(super) fn wants(&self, event: &Event) -> bool {
+        let about = &event.about;
+        let is = |list: &[String], values: &[&str]| {
+            list.is_empty() || list.iter().any(|wanted| values.contains(&wanted.as_str()))
+        };
+        is(&self.streams, &[event.stream.as_str()])
+            && is(&self.types, &[event.kind])
+            && is(&self.sessions, &[about.session.as_deref().unwrap_or_default()])
+            && is(&self.traces, &[&about.trace])
+            && is(&self.models, &[&about.asked, &about.model])
+            && is(&self.providers, &[&about.provider])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_read_and_what_nobody_knows_is_refused() {
+        let wish = Wish::of(Some("stream=thinking,budget&session=a%20b&session=c&after=x-1&key=k"));
+        let wish = wish.unwrap();
+        assert_eq!(wish.filter.streams, ["thinking", "budget"]);
+        assert_eq!(wish.filter.sessions, ["a b", "c"]);
+        assert_eq!(wish.after.as_deref(), Some("x-1"));
+        assert_eq!(Wish::of(None), Ok(Wish::default()));
+        for (query, named) in [("streams=a", "stream, types"), ("stream=all", "lifecycle")] {
+            let refused = Wish::of(Some(query)).unwrap_err();
+            assert!(refused.contains(named), "{refused}");
+        }
+    }
+}

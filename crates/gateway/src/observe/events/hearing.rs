@@ -1,0 +1,159 @@
+//! The events of one answer on their way to its voice, which announces them to listeners.
+
+use super::Events;
+use super::announced::Whose;
+use super::outbox::{Outbox, Said, Speaking};
+use super::voice::{OpenBlock, Voice};
+use crate::observe::story::Story;
+use std::future::Future as _;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::Context;
+use std::time::Duration;
+use thinkthrough_core::event::Event;
+use tokio::time::{Instant, Sleep};
+
+/// How long the end of a text that may be the beginning of a secret is held back while nothing follows.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// The listeners' side of one answer: empty without listeners.
+#[derive(Default)]
+pub(crate) struct Hearing {
+    /// The generation of listeners at the last look.
+    generation: u64,
+    voice: Option<(Outbox, Speaking)>,
+    open: OpenBlock,
+    /// The time at which the held-back end of a text is let go.
+    until: Option<Instant>,
+    quiet: Option<Pin<Box<Sleep>>>,
+}
+
+impl Hearing {
+    /// Whether the same listen as when it was looked at last.
+    pub(crate) fn is_of(&self, generation: u64) -> bool {
+        self.generation == generation
+    }
+
+    /// The listeners of this request, if it has one, hear it from here on.
+    pub(crate) fn tune(&mut self, generation: u64, to: Option<(&Events, &Whose, &Story)>) {
+        self.generation = generation;
+        let channels = to.map(|(events, whose, _)| events.hearing(&whose.tenant));
+        let (Some((events, whose, story)), Some(channels)) = (to, channels) else {
+            self.voice = None;
+            return;
+        };
+        match &mut self.voice {
+            _ if channels.is_empty() => self.voice = None,
+            Some((outbox, voice)) => outbox.say(voice, Said::Tune(channels)),
+            None => {
+                let masker = events.masker();
+                let about = whose.about(story, &masker);
+                let voice = Arc::new(Mutex::new(Voice::new(&masker, about, channels)));
+                let outbox = whose.outbox.clone();
+                outbox.say(&voice, Said::Join(Box::new(self.open.clone())));
+                self.voice = Some((outbox, voice));
+            }
+        }
+    }
+
+    /// An event of the answer came. Listeners hear the first of several answers to one request.
+    pub(crate) fn event(&mut self, event: Event<'_>) {
+        if let Some((outbox, voice)) = &self.voice {
+            outbox.event(voice, event);
+        }
+        self.open.event(event);
+    }
+
+    /// All events of one piece of the answer came.
+    pub(crate) fn pause(&mut self) {
+        let Some((outbox, voice)) = &self.voice else { return };
+        outbox.say(voice, Said::Pause);
+        self.until = outbox.holds_back(voice).then(|| Instant::now() + PATIENCE);
+    }
+
+    /// Nothing more came for a while.
+    pub(crate) fn poll_quiet(&mut self, cx: &mut Context<'_>) {
+        let (Some(until), Some((outbox, voice))) = (self.until, &self.voice) else { return };
+        let quiet = self.quiet.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
+        if quiet.deadline() != until {
+            quiet.as_mut().reset(until);
+        }
+        if quiet.as_mut().poll(cx).is_ready() {
+            self.until = None;
+            outbox.say(voice, Said::Flush);
+        }
+    }
+
+    /// Nothing more will come.
+    pub(crate) fn end(&mut self) {
+        self.until = None;
+        if let Some((outbox, voice)) = self.voice.take() {
+            outbox.say(&voice, Said::End);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Scope, Wish};
+    use super::*;
+    use crate::load::{Gauges, Pools};
+    use thinkthrough_core::content::Thinking;
+    use thinkthrough_core::mask::Masker;
+    use thinkthrough_core::mask::Tiers;
+    use thinkthrough_core::plane::Tenant;
+
+    /// What a listener hears that comes after so many letters.
+    async fn heard_from(masker: &Masker, text: &str, cut: usize) -> String {
+        let masker = masker.clone();
+        let events = Events::masked_by(Arc::new(move || masker.clone()));
+        let (tenant, mut hearing) = (Tenant::local(), Hearing::default());
+        hearing.event(Event::ThinkingStart { block: 0, source_field: "thinking" });
+        let say = |hearing: &mut Hearing, text: &str| {
+            for letter in text.chars().map(String::from) {
+                let delta = letter.as_str();
+                hearing.event(Event::ThinkingDelta { block: 0, delta });
+                hearing.pause();
+            }
+        };
+        let (before, from) = text.split_at(cut);
+        say(&mut hearing, before);
+        let scope = Scope::Tenants(vec![tenant.clone()]);
+        let mut listener = events.listen(scope, Wish::default());
+        let outbox = Outbox::new(&Pools::new(&Gauges::default()), &tenant);
+        let whose = Whose { tenant, session: None, run: None, outbox };
+        hearing.tune(events.generation(), Some((&events, &whose, &Story::new(0, "chat"))));
+        say(&mut hearing, from);
+        let thinking = Thinking::new(text, "thinking");
+        hearing.event(Event::ThinkingEnd { block: 0, thinking: &thinking, thought: None });
+        hearing.end();
+        let mut told = String::new();
+        while !told.contains("thinking_end") {
+            listener.next().await.iter().for_each(|event| told.push_str(&event.json));
+        }
+        told
+    }
+
+    #[tokio::test]
+    async fn a_listener_that_comes_inside_of_a_secret_or_a_span_hears_nothing_of_it() {
+        let key = format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3));
+        let span = "<REDACTED>PIIalpha77 PIIbeta88</REDACTED>";
+        let text = format!("it is {key}, and {span} here");
+        let masker = Masker::new(Tiers::ALL, &[7; 32]);
+        for cut in 0..text.len() {
+            let told = heard_from(&masker, &text, cut).await;
+            for secret in [key.as_str(), "PIIalpha77", "PIIbeta88"] {
+                // Letters are told one by one, so that those of a secret would stand apart.
+                let said: String = told
+                    .split("\"delta\":\"")
+                    .skip(1)
+                    .filter_map(|rest| rest.split('"').next())
+                    .collect();
+                let parts = secret.as_bytes().windows(5);
+                let part = parts.filter_map(|part| std::str::from_utf8(part).ok());
+                assert_eq!(part.filter(|part| said.contains(part)).count(), 0, "{cut}: {said}");
+            }
+            assert!(told.contains("thinking_start") && told.contains("thinking_end"), "{told}");
+        }
+    }
+}

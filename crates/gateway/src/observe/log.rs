@@ -1,0 +1,358 @@
+//! One line for each request: what was asked of whom, how it went and how long it took; nothing of what was said.
+
+use crate::observe::story::{Story, is_plain, line as on_one_line, plain};
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+use std::io::Write;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use thinkthrough_core::decision::Counts;
+use thinkthrough_core::json::Writer;
+use thinkthrough_core::mask::Masker;
+
+/// How many lines may wait for whoever reads them; those beyond are lost, because traffic never waits for its log.
+const WAITING: usize = 4_096;
+/// How long the first line of several waits for the others.
+const GATHERING: Duration = Duration::from_millis(20);
+
+/// The form of the lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogForm {
+    /// A JSON object a line.
+    Json,
+    /// For people.
+    Text,
+}
+
+/// Where lines go.
+#[derive(Clone, Debug, Default)]
+pub struct Log(Option<Arc<Inner>>);
+
+#[derive(Debug)]
+struct Inner {
+    form: LogForm,
+    desk: Arc<Desk>,
+    masker: Masker,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Where lines wait for the thread that writes them.
+#[derive(Debug, Default)]
+struct Desk {
+    pile: Mutex<Pile>,
+    /// The first line of a pile came, or the log is closed.
+    news: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Pile {
+    text: String,
+    /// How many lines are waiting or being written.
+    lines: usize,
+    is_closed: bool,
+}
+
+impl Desk {
+    fn pile(&self) -> MutexGuard<'_, Pile> {
+        self.pile.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there are lines, then a moment longer, so that those of many requests cost one change of threads and
+    /// one write. `None`: the log is closed, and nothing is left.
+    fn take(&self) -> Option<(String, usize)> {
+        let mut pile = self.pile();
+        while pile.lines == 0 {
+            if pile.is_closed {
+                return None;
+            }
+            pile = self.news.wait(pile).unwrap_or_else(PoisonError::into_inner);
+        }
+        if !pile.is_closed {
+            let is_open = |pile: &mut Pile| !pile.is_closed;
+            let waited = self.news.wait_timeout_while(pile, GATHERING, is_open);
+            pile = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Some((std::mem::take(&mut pile.text), pile.lines))
+    }
+
+    fn written(&self, lines: usize) {
+        let mut pile = self.pile();
+        pile.lines = pile.lines.saturating_sub(lines);
+    }
+}
+
+impl Log {
+    /// No lines.
+    #[must_use]
+    pub fn off() -> Self {
+        Log(None)
+    }
+
+    /// Lines go to `out`, from a thread of their own, where `masker` takes secrets out of them: a caller may have put one
+    /// into any name.
+    #[must_use]
+    pub fn to(mut out: Box<dyn Write + Send>, form: LogForm, masker: &Masker) -> Self {
+        let desk = Arc::new(Desk::default());
+        let theirs = Arc::clone(&desk);
+        let mut stream = masker.stream();
+        let work = move || {
+            let mut masked = Vec::new();
+            while let Some((text, lines)) = theirs.take() {
+                stream.push(text.as_bytes(), &mut masked);
+                stream.end(&mut masked);
+                // Nobody may be listening any more.
+                let _ = out.write_all(&masked);
+                masked.clear();
+                theirs.written(lines);
+            }
+            let _ = out.flush();
+        };
+        let writer = std::thread::Builder::new().name("log".to_owned()).spawn(work).ok();
+        let masker = masker.clone();
+        Log(Some(Arc::new(Inner { form, desk, masker, writer: Mutex::new(writer) })))
+    }
+
+    /// Waits until every line is written. There are none after it.
+    pub fn close(&self) {
+        let Some(inner) = &self.0 else { return };
+        inner.desk.pile().is_closed = true;
+        inner.desk.news.notify_one();
+        let writer = inner.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = writer {
+            // A writer that broke has nothing left to write.
+            let _ = writer.join();
+        }
+    }
+
+    /// Leaves a line; false if it is lost.
+    pub(crate) fn line(&self, story: &Story) -> bool {
+        let Some(inner) = &self.0 else { return true };
+        let text = match inner.form {
+            LogForm::Json => json(story, &inner.masker),
+            LogForm::Text => text(story, &inner.masker),
+        };
+        let mut pile = inner.desk.pile();
+        if pile.is_closed || pile.lines >= WAITING {
+            return false;
+        }
+        pile.text.push_str(&text);
+        pile.lines += 1;
+        if pile.lines == 1 {
+            inner.desk.news.notify_one();
+        }
+        true
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A name as it stands in a line. One that is shown as it came is masked with the whole line, by the thread that writes.
+fn name<'a>(name: &'a str, masker: &Masker) -> Cow<'a, str> {
+    if is_plain(name) { Cow::Borrowed(name) } else { Cow::Owned(plain(name, masker)) }
+}
+
+/// The numbers of the answer's header, as it has them.
+fn counts(story: &Story) -> Vec<(&'static str, usize)> {
+    if story.id.is_empty() {
+        return Vec::new();
+    }
+    let Counts { restored, missed, ambiguous, dropped } = story.counts;
+    let mut counts = vec![
+        ("restored", restored),
+        ("missed", missed),
+        ("ambiguous", ambiguous),
+        ("dropped", dropped),
+    ];
+    if story.hops > 0 {
+        counts.push(("hops", story.hops));
+    }
+    counts
+}
+
+/// The upstream that gave no proper answer; its address is for whoever runs the gateway, and for no caller.
+fn asked_in_vain(story: &Story) -> Option<(&str, u16)> {
+    story.error?;
+    let upstream = story.upstream.as_ref()?;
+    Some((upstream.host.as_deref()?, upstream.port?))
+}
+
+fn json(story: &Story, masker: &Masker) -> String {
+    let mut w = Writer::new();
+    w.object(|w| {
+        w.field_u64("ts", story.at);
+        w.field_str("event", "request");
+        w.field_str("id", &story.id);
+        w.field_str("route", story.route);
+        let (model, provider) = (story.model.as_str(), &*story.provider);
+        for (key, value) in
+            [("tenant", story.tenant.as_str()), ("model", model), ("provider", provider)]
+        {
+            if !value.is_empty() {
+                w.field_str(key, &name(value, masker));
+            }
+        }
+        w.field_u64("status", story.status.into());
+        w.field_str("outcome", story.outcome);
+        w.field_u64("head_ms", millis(story.head));
+        if let Some(first) = story.first {
+            w.field_u64("first_byte_ms", millis(first));
+        }
+        w.field_u64("total_ms", millis(story.total));
+        w.field_u64("bytes", story.bytes);
+        for (name, count) in counts(story) {
+            w.field_u64(name, count as u64);
+        }
+        for (name, count) in &story.spent {
+            w.field_u64(name, *count);
+        }
+        if let Some(reason) = story.error {
+            w.field_str("error", reason);
+        }
+        if let Some((host, port)) = asked_in_vain(story) {
+            w.field_str("upstream", &format!("{host}:{port}"));
+        }
+        if let Some(cause) = &story.cause {
+            w.field_str("cause", &on_one_line(cause, masker));
+        }
+    });
+    w.finish() + "\n"
+}
+
+fn text(story: &Story, masker: &Masker) -> String {
+    let mut line = String::with_capacity(256);
+    // A string takes whatever is written.
+    let _ = write_text(&mut line, story, masker);
+    line
+}
+
+fn write_text(line: &mut String, story: &Story, masker: &Masker) -> fmt::Result {
+    write!(line, "{} {} {}", story.status, story.route, story.outcome)?;
+    let (model, provider) = (story.model.as_str(), &*story.provider);
+    for (key, value) in
+        [("model", model), ("provider", provider), ("tenant", story.tenant.as_str())]
+    {
+        if !value.is_empty() {
+            write!(line, " {key}={}", name(value, masker).replace(' ', "_"))?;
+        }
+    }
+    write!(line, " {}ms {}B", millis(story.total), story.bytes)?;
+    for (name, count) in counts(story) {
+        write!(line, " {name}={count}")?;
+    }
+    for (name, count) in &story.spent {
+        write!(line, " {name}={count}")?;
+    }
+    if let Some(reason) = story.error {
+        write!(line, " error={reason}")?;
+    }
+    if let Some((host, port)) = asked_in_vain(story) {
+        write!(line, " upstream={host}:{port}")?;
+    }
+    write!(line, " id={}", story.id)?;
+    match &story.cause {
+        Some(cause) => writeln!(line, " cause={:?}", on_one_line(cause, masker)),
+        None => writeln!(line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A place to write that tells what it got.
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn story() -> Story {
+        let mut story = Story::new(7, "/v1/messages");
+        story.id = "t".to_owned();
+        story.model = "a\u{1b}[2J\nb".to_owned();
+        (story.status, story.outcome) = (200, "completed");
+        story.counts.restored = 2;
+        story
+    }
+
+    #[test]
+    fn lines_are_there_once_the_log_is_closed_and_names_cannot_break_them() {
+        for (form, expected) in [
+            (
+                LogForm::Json,
+                "{\"ts\":7,\"event\":\"request\",\"id\":\"t\",\"route\":\"/v1/messages\",\
+                 \"model\":\"a [2J b\",\"status\":200,\"outcome\":\"completed\",\"head_ms\":0,\
+                 \"total_ms\":0,\"bytes\":0,\"restored\":2,\"missed\":0,\"ambiguous\":0,\"dropped\":0}\n",
+            ),
+            (
+                LogForm::Text,
+                "200 /v1/messages completed model=a_[2J_b 0ms 0B restored=2 missed=0 ambiguous=0 dropped=0 id=t\n",
+            ),
+        ] {
+            let kept = Kept::default();
+            let log = Log::to(Box::new(kept.clone()), form, &masker());
+            assert!(log.line(&story()));
+            log.close();
+            assert_eq!(String::from_utf8(kept.0.lock().unwrap().clone()).unwrap(), expected);
+            assert!(!log.line(&story()), "nothing comes after the end");
+        }
+    }
+
+    fn masker() -> Masker {
+        Masker::new(thinkthrough_core::mask::Tiers::CERTAIN, &[7; 32])
+    }
+
+    #[test]
+    fn a_secret_that_a_caller_put_into_a_name_is_in_no_line() {
+        let secret = format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3));
+        let far = "x ".repeat(190);
+        let names = ["", "run ", "run\n", "run\t", far.as_str()];
+        for (form, name) in
+            [LogForm::Json, LogForm::Text].into_iter().flat_map(|form| names.map(|it| (form, it)))
+        {
+            let kept = Kept::default();
+            let log = Log::to(Box::new(kept.clone()), form, &masker());
+            let mut story = story();
+            story.model = format!("{name}{secret} now");
+            assert!(log.line(&story));
+            log.close();
+            let line = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+            let is_shown = name == far;
+            assert!(is_shown || line.contains("[masked:github-token:"), "{line}");
+            assert!(!line.contains("a1B2c3D4"), "{line}");
+        }
+    }
+
+    /// Takes nothing until it is let go.
+    struct Stuck(std::sync::mpsc::Receiver<()>);
+
+    impl Write for Stuck {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let _ = self.0.recv();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_is_stuck_costs_lines_and_no_time() {
+        let (go, stuck) = std::sync::mpsc::channel();
+        let log = Log::to(Box::new(Stuck(stuck)), LogForm::Text, &masker());
+        let lost = (0..WAITING + 10).filter(|_| !log.line(&story())).count();
+        assert_eq!(lost, 10, "those that are being written wait, too");
+        drop(go);
+        log.close();
+    }
+}

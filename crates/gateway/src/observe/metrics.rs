@@ -1,0 +1,498 @@
+//! What the gateway counts, for Prometheus.
+//!
+//! Every label has few values: providers and models of the configuration, and words of this program. What a caller
+//! chooses (keys, users, sessions, names of models that nobody configured) is never one.
+
+mod labels;
+
+use crate::load::{Gauges, NO_ROOM};
+use crate::observe::process::Process;
+use crate::observe::progress::{BudgetReached, Heard, News, Progress};
+use crate::observe::story::{Story, Verdict, flaw, spent};
+use labels::{Ending, Spent, Thought, Tokens, Trouble, Whose};
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Metric, Registry};
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use thinkthrough_core::budget::{BudgetEventKind, Scope};
+use thinkthrough_core::decision::Counts;
+use thinkthrough_core::exchange::{RefusalCause, Without};
+use thinkthrough_core::price::DOLLAR;
+use thinkthrough_core::settled::Settled;
+use thinkthrough_core::tokens::TokenSource;
+use thinkthrough_core::usage::Usage;
+use thinkthrough_store::Backlog;
+
+/// What is said of models that stand in no list.
+const OTHER: &str = "other";
+/// The classes of a status.
+const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+/// Why answers are cut.
+const CUTS: [Word; 3] = ["budget", NO_ROOM, "runaway"];
+/// Who has limits of what.
+const LIMITS: [(Word, Word); 8] = [
+    ("key", "reasoning"),
+    ("key", "requests"),
+    ("key", "tokens"),
+    ("key", "unknown"),
+    ("key", "usd"),
+    ("provider", "requests"),
+    ("provider", "tokens"),
+    ("provider", "unknown"),
+];
+/// Until an answer is over: thoughts take minutes.
+const LONG: [f64; 14] =
+    [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0];
+/// What the gateway itself takes.
+const SHORT: [f64; 10] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5];
+
+/// The names of models that are counted by name.
+#[derive(Debug, Default)]
+pub(crate) struct Names(HashSet<Arc<str>>);
+
+impl Names {
+    pub(crate) fn of(names: impl IntoIterator<Item = String>) -> Self {
+        Names(names.into_iter().map(Arc::from).collect())
+    }
+
+    /// What the model is counted as.
+    pub(crate) fn label(&self, model: &str) -> Arc<str> {
+        self.0.get(model).map_or_else(|| Arc::from(OTHER), Arc::clone)
+    }
+}
+
+type Word = &'static str;
+
+/// One label whose values are words of this program.
+type By = [(Word, Word); 1];
+
+type Times<L> = Family<L, Histogram, fn() -> Histogram>;
+
+/// Counters of one process, since its start.
+pub(crate) struct Metrics {
+    registry: Registry,
+    pub(crate) load: Gauges,
+    requests: Family<By, Counter>,
+    relayed: Counter,
+    translated: Counter,
+    cancelled: Counter,
+    unsaved: Counter,
+    circles: Counter,
+    cut: Family<By, Counter>,
+    blind: Counter,
+    fallbacks: Counter,
+    limited: Family<[(Word, Word); 2], Counter>,
+    alone: Family<By, Counter>,
+    budgets: Family<[(Word, Word); 2], Counter>,
+    repairs: Counter,
+    turned_away: Counter,
+    shed: Counter,
+    panics: Counter,
+    reloads: Counter,
+    unshared: Counter,
+    log_lost: Counter,
+    open: Gauge,
+    streams: Gauge,
+    store_up: Gauge,
+    store_writable: Gauge,
+    waiting: Gauge,
+    traces_waiting: Gauge,
+    journal_fallbacks: Counter,
+    thoughts: Family<Thought, Counter>,
+    without: Family<By, Counter>,
+    tokens: Family<Tokens, Counter>,
+    cost: Family<Whose, Counter<f64, AtomicU64>>,
+    unpriced: Family<Whose, Counter>,
+    trouble: Family<Trouble, Counter>,
+    poisoned: Family<By, Counter>,
+    drained: Family<By, Counter>,
+    drained_tokens: Family<Spent, Counter>,
+    duration: Times<Ending>,
+    overhead: Times<By>,
+    first_byte: Times<Whose>,
+    first_thought: Times<Whose>,
+    first_text: Times<Whose>,
+}
+
+impl Metrics {
+    /// Counters at zero; `spans_lost` is counted by whoever exports spans, what became of traces by whoever
+    /// keeps them.
+    pub(crate) fn new(spans_lost: Counter, traces_lost: Counter, traces_broken: Counter) -> Self {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(Process::now()));
+        let mut registered = Registered(registry.sub_registry_with_prefix("thinkthrough"));
+        let version: By = [("version", env!("CARGO_PKG_VERSION"))];
+        registered.0.register("build", "The program", Info::new(version));
+        let new = Metrics {
+            load: Gauges::register(registered.0),
+            requests: registered.add("requests", "Requests by the class of their status"),
+            relayed: registered.add("relayed", "Answers that stayed on their wire"),
+            translated: registered.add("translated", "Answers that changed their wire"),
+            cancelled: registered.add("cancelled", "Answers that the caller did not wait for"),
+            unsaved: registered.add("unsaved", "Answers that ended before they were kept"),
+            circles: registered.add("repeating_thoughts", "Thoughts that go round in circles"),
+            cut: registered.add("cut", "Answers that the gateway cut, by the reason"),
+            blind: registered.add("lookups_failed", "Look-ups that failed or took too long"),
+            fallbacks: registered.add("fallbacks", "Requests that went to another model"),
+            budgets: registered.add("budget_reached", "Thresholds of budgets that were reached"),
+            limited: registered.add("limit_rejected", "Requests that a limit did not let out"),
+            alone: registered.add("limit_alone", "Requests let out by this gateway's window alone"),
+            repairs: registered.add("repairs", "Requests that were repaired and sent again"),
+            turned_away: registered.add("auth_failures", "Requests without a key that is known"),
+            shed: registered.add("shed", "Connections beyond those that are served"),
+            panics: registered.add("panics", "Requests that broke within the gateway"),
+            reloads: registered.add("config_reloads", "Changes of the configuration"),
+            unshared: registered
+                .add("facts_failed", "Exchanges of facts with the store that failed"),
+            log_lost: registered.add("log_lost", "Log lines that nobody took in time"),
+            open: registered.add("open_requests", "Requests that are being answered"),
+            streams: registered.add("streams_live", "Streamed answers that are under way"),
+            store_up: registered.add("store_up", "Whether the store answers"),
+            store_writable: registered.add("store_writable", "Whether it takes what is written"),
+            waiting: registered
+                .add("store_waiting_bytes", "Bytes of records that the database has not taken"),
+            traces_waiting: registered
+                .add("traces_waiting", "Traces of thoughts that the database has not taken"),
+            journal_fallbacks: registered
+                .add("journal_fallbacks", "Answers that the journal did not take"),
+            thoughts: registered
+                .add("thoughts", "Answers in requests by what became of their thoughts"),
+            without: registered
+                .add("without_thought", "What was done where demanded thoughts are lost"),
+            tokens: registered.add("tokens", "Tokens as the providers reported them"),
+            cost: registered.add("cost_usd", "Dollars that answers cost, where that is known"),
+            unpriced: registered.add("cost_unknown", "Answers of which it is not known"),
+            trouble: registered
+                .add("upstream_errors", "Tries that an upstream did not answer well"),
+            poisoned: registered.add("poisoned", "Records that a provider refused, by the reason"),
+            drained: registered.add("drained", "Answers that were heard to their end for nobody"),
+            drained_tokens: registered.add("drained_tokens", "Their tokens as the providers said"),
+            duration: registered.times(
+                "request_duration_seconds",
+                "Until the end of an answer",
+                long,
+            ),
+            overhead: registered.times("overhead_seconds", "What the gateway itself took", short),
+            first_byte: registered.times(
+                "ttfb_seconds",
+                "Until the first byte for the caller",
+                long,
+            ),
+            first_thought: registered.times(
+                "time_to_first_reasoning_seconds",
+                "Until the first letter of a thought in a stream",
+                long,
+            ),
+            first_text: registered.times(
+                "time_to_first_answer_seconds",
+                "Until the first letter of visible text in a stream",
+                long,
+            ),
+            registry: Registry::default(),
+        };
+        registered.put("traces_lost", "Traces of thoughts that were not kept", traces_lost);
+        let help = "Traces of which a text is missing because masking it broke";
+        registered.put("traces_unmasked", help, traces_broken);
+        registered.put("spans_lost", "Spans that could not be exported", spans_lost);
+        new.at_zero();
+        Metrics { registry, ..new }
+    }
+
+    /// What has few labels is there from the start.
+    fn at_zero(&self) {
+        for class in CLASSES {
+            drop(self.requests.get_or_create(&[("status", class)]));
+        }
+        for cause in RefusalCause::ALL {
+            drop(self.poisoned.get_or_create(&[("reason", cause.as_str())]));
+        }
+        for scope in Scope::ALL {
+            for kind in [BudgetEventKind::Warning, BudgetEventKind::Exceeded] {
+                drop(self.budgets.get_or_create(&by_threshold(scope.as_str(), kind)));
+            }
+        }
+        for reason in CUTS {
+            drop(self.cut.get_or_create(&[("reason", reason)]));
+        }
+        for by in ["key", "provider"] {
+            drop(self.alone.get_or_create(&[("by", by)]));
+        }
+        for (by, unit) in LIMITS {
+            drop(self.limited.get_or_create(&[("by", by), ("unit", unit)]));
+        }
+        for (way, _) in by_way(Without::default()) {
+            drop(self.without.get_or_create(&[("way", way)]));
+        }
+        for end in Heard::ALL {
+            drop(self.drained.get_or_create(&[("outcome", end.as_str())]));
+        }
+    }
+
+    /// Takes what happened to a request.
+    pub(crate) fn hear(&self, told: &Progress<'_>, story: &Story) {
+        match told {
+            Progress::Admitted { took, .. } => self.took("auth", *took),
+            Progress::TurnedAway => count(&self.turned_away),
+            Progress::RequestContext { stream, .. } => {
+                self.open.inc();
+                if *stream {
+                    self.streams.inc();
+                }
+            }
+            Progress::Passed { .. } => {
+                self.open.inc();
+            }
+            Progress::Blind => count(&self.blind),
+            Progress::Led => self.decided(story),
+            Progress::Sent { took, .. } => self.took("restore", *took),
+            Progress::Failed { reason, .. } | Progress::TryFailed { reason } => {
+                self.failed(story, reason);
+            }
+            Progress::Repaired => count(&self.repairs),
+            Progress::FellBack => count(&self.fallbacks),
+            Progress::Limited { by, unit } => {
+                self.limited.get_or_create(&[("by", *by), ("unit", *unit)]).inc();
+            }
+            Progress::LetOutAlone { by } => count(&self.alone.get_or_create(&[("by", *by)])),
+            Progress::Panicked => count(&self.panics),
+            Progress::Head { status } => {
+                let class = usize::from(status / 100).saturating_sub(1);
+                if let Some(class) = CLASSES.get(class) {
+                    self.requests.get_or_create(&[("status", *class)]).inc();
+                }
+            }
+            Progress::FirstByte if story.is_asked => observe(&self.first_byte, story),
+            Progress::FirstThought if story.stream => observe(&self.first_thought, story),
+            Progress::FirstText if story.stream => observe(&self.first_text, story),
+            Progress::FirstByte | Progress::FirstThought | Progress::FirstText => {}
+            Progress::Said { answer, settled, is_stopped } => {
+                if let Some(reason) = flaw(answer).filter(|_| !is_stopped && story.cut.is_none()) {
+                    self.failed(story, reason);
+                }
+                self.used(story, settled);
+            }
+            Progress::Circles { .. } => count(&self.circles),
+            Progress::Cut { reason } => {
+                self.cut.get_or_create(&[("reason", *reason)]).inc();
+            }
+            Progress::Unsaved => count(&self.unsaved),
+            Progress::Ended { .. } => {
+                // Its caller went away before anybody knew which way it would go in the end.
+                if !story.is_final {
+                    self.decided(story);
+                }
+                self.ended(story);
+            }
+            Progress::Decided { .. } | Progress::Routed { .. } | Progress::Explained { .. } => {}
+        }
+    }
+
+    /// Takes what happened to the gateway.
+    pub(crate) fn news(&self, news: News) {
+        match news {
+            News::Reloaded => count(&self.reloads),
+            News::Shed => count(&self.shed),
+            News::Unshared => count(&self.unshared),
+        }
+    }
+
+    /// A threshold of a budget was reached.
+    pub(crate) fn budget(&self, reached: &BudgetReached<'_>) {
+        self.budgets.get_or_create(&by_threshold(reached.scope, reached.event.kind)).inc();
+    }
+
+    /// Records were marked that a provider refused.
+    pub(crate) fn poisoned(&self, cause: RefusalCause, records: u64) {
+        self.poisoned.get_or_create(&[("reason", cause.as_str())]).inc_by(records);
+    }
+
+    /// An answer was heard for nobody, and what it cost as its provider said.
+    pub(crate) fn drained(&self, story: &Story, heard: Heard, usage: Option<&Usage>) {
+        self.drained.get_or_create(&[("outcome", heard.as_str())]).inc();
+        for (name, count) in usage.map(spent).into_iter().flatten() {
+            let provider = Arc::clone(story.answering());
+            let r#type = name.trim_end_matches("_tokens");
+            self.drained_tokens.get_or_create(&Spent { provider, r#type }).inc_by(count);
+        }
+    }
+
+    /// A line of the log is lost.
+    pub(crate) fn log_lost(&self) {
+        count(&self.log_lost);
+    }
+
+    fn took(&self, phase: Word, took: Duration) {
+        self.overhead.get_or_create(&[("phase", phase)]).observe(took.as_secs_f64());
+    }
+
+    fn failed(&self, story: &Story, reason: Word) {
+        let provider = Arc::clone(story.answering());
+        self.trouble.get_or_create(&Trouble { provider, reason }).inc();
+    }
+
+    /// What was done about the thoughts: of several ways the last one counts, as the answer's header has it.
+    fn decided(&self, story: &Story) {
+        let Some(Verdict { counts, without, is_relayed }) = story.verdict else { return };
+        count(if is_relayed { &self.relayed } else { &self.translated });
+        for (way, count) in by_way(without) {
+            self.without.get_or_create(&[("way", way)]).inc_by(count as u64);
+        }
+        if counts == Counts::default() {
+            return;
+        }
+        for (outcome, count) in [
+            ("restored", counts.restored),
+            ("missed", counts.missed),
+            ("ambiguous", counts.ambiguous),
+            ("dropped", counts.dropped),
+        ] {
+            let provider = Arc::clone(&story.provider);
+            self.thoughts.get_or_create(&Thought { provider, outcome }).inc_by(count as u64);
+        }
+    }
+
+    fn used(&self, story: &Story, settled: &Settled) {
+        let Settled { usage, reasoning, total } = settled;
+        let reported = TokenSource::Reported;
+        for (r#type, count, source) in [
+            ("input", usage.input_tokens_with_cached(), reported),
+            ("output", usage.output_tokens_with_reasoning(), total.source),
+            ("reasoning", usage.reasoning_tokens, reasoning.source),
+            ("cache_read", usage.cache_read_tokens, reported),
+            ("cache_write", usage.cache_write_tokens, reported),
+        ] {
+            let Some(count) = count else { continue };
+            let Whose { provider, model } = whose(story);
+            let labels = Tokens { provider, model, r#type, source: source.as_str() };
+            self.tokens.get_or_create(&labels).inc_by(count);
+        }
+        self.cost(story, usage);
+    }
+
+    fn cost(&self, story: &Story, usage: &Usage) {
+        match story.cost(usage) {
+            // What is shown is dollars; what is booked never is.
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "exact up to nine thousand million dollars"
+            )]
+            Some(cost) => {
+                self.cost.get_or_create(&whose(story)).inc_by(cost as f64 / DOLLAR as f64);
+            }
+            None => count(&self.unpriced.get_or_create(&whose(story))),
+        }
+    }
+
+    fn ended(&self, story: &Story) {
+        if !story.is_open {
+            return;
+        }
+        self.open.dec();
+        if story.stream {
+            self.streams.dec();
+        }
+        if story.outcome == "cancelled" {
+            count(&self.cancelled);
+        }
+        if story.is_asked {
+            let Whose { provider, model } = whose(story);
+            let labels = Ending { provider, model, outcome: story.outcome };
+            self.duration.get_or_create(&labels).observe(story.total.as_secs_f64());
+        }
+    }
+
+    /// What the store has not taken is read when somebody asks.
+    pub(crate) fn see(&self, backlog: Backlog, traces: u64) {
+        self.store_writable.set(i64::from(!backlog.is_refused));
+        self.traces_waiting.set(i64::try_from(traces).unwrap_or(i64::MAX));
+        self.waiting.set(i64::try_from(backlog.bytes).unwrap_or(i64::MAX));
+        self.journal_fallbacks.inner().store(backlog.fallbacks, Ordering::Relaxed);
+    }
+
+    /// The counters in the text form of OpenMetrics; whether the store answers is known to whoever asks.
+    pub(crate) fn text(&self, is_up: bool) -> String {
+        self.store_up.set(i64::from(is_up));
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = text::encode(&mut out, &self.registry);
+        out
+    }
+}
+
+/// The form of [`Metrics::text`].
+pub(crate) const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Metrics")
+    }
+}
+
+/// Where metrics get their names.
+struct Registered<'a>(&'a mut Registry);
+
+impl Registered<'_> {
+    fn add<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
+        self.put(name, help, M::default())
+    }
+
+    fn times<L>(&mut self, name: &str, help: &str, make: fn() -> Histogram) -> Times<L>
+    where
+        L: Clone + Hash + Eq + EncodeLabelSet + fmt::Debug + Send + Sync + 'static,
+    {
+        let times = Times::new_with_constructor(make);
+        self.0.register(name, help, times.clone());
+        times
+    }
+
+    fn put<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
+        self.0.register(name, help, metric.clone());
+        metric
+    }
+}
+
+fn long() -> Histogram {
+    Histogram::new(LONG)
+}
+
+fn short() -> Histogram {
+    Histogram::new(SHORT)
+}
+
+fn count(counter: &Counter) {
+    counter.inc();
+}
+
+fn whose(story: &Story) -> Whose {
+    Whose { provider: Arc::clone(story.answering()), model: Arc::clone(&story.label) }
+}
+
+/// Answers, and for thinking that is off requests, by the words that the answer's header has for them.
+fn by_way(without: Without) -> [(Word, usize); 3] {
+    let Without { bypassed, told, is_off } = without;
+    [("bypassed", bypassed), ("flattened", told), ("off", usize::from(is_off))]
+}
+
+fn by_threshold(scope: Word, kind: BudgetEventKind) -> [(Word, Word); 2] {
+    let threshold = match kind {
+        BudgetEventKind::Exceeded => "exceeded",
+        BudgetEventKind::Warning => "warning",
+    };
+    [("scope", scope), ("threshold", threshold)]
+}
+
+fn observe(times: &Times<Whose>, story: &Story) {
+    times.get_or_create(&whose(story)).observe(story.age().as_secs_f64());
+}
+
+#[cfg(test)]
+mod tests;

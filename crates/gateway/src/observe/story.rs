@@ -1,0 +1,332 @@
+//! What is known about one request, as far as it was told.
+
+use crate::observe::alike::Alike;
+use crate::observe::progress::{Heard, Progress};
+use http::Uri;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use thinkthrough_core::answer::Answer;
+use thinkthrough_core::decision::{Counts, Without};
+use thinkthrough_core::mask::Masker;
+use thinkthrough_core::price::Price;
+use thinkthrough_core::problem::ProblemCode;
+use thinkthrough_core::provider::{self, Target};
+use thinkthrough_core::settled::Settled;
+use thinkthrough_core::usage::Usage;
+
+/// The longest name that is shown.
+const LONGEST: usize = 200;
+
+/// One request, from its head to its end; nothing of what was said in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Story {
+    /// Milliseconds since 1970.
+    pub(crate) at: u64,
+    began: Instant,
+    pub(crate) route: &'static str,
+    /// The trace of the answer's header.
+    pub(crate) id: String,
+    pub(crate) tenant: String,
+    /// The name that was asked for, and what it is counted as.
+    pub(crate) model: String,
+    pub(crate) label: Arc<str>,
+    /// Whose model that is.
+    pub(crate) provider: Arc<str>,
+    /// An answer of a model is wanted.
+    pub(crate) is_asked: bool,
+    /// The answer comes from an upstream, a model's or as it is.
+    pub(crate) is_open: bool,
+    pub(crate) stream: bool,
+    pub(crate) counts: Counts,
+    /// What was decided about the thoughts in it.
+    pub(crate) decided: Vec<Alike>,
+    pub(crate) verdict: Option<Verdict>,
+    /// Nothing will be decided otherwise.
+    pub(crate) is_final: bool,
+    pub(crate) hops: usize,
+    /// Whoever was asked last.
+    pub(crate) upstream: Option<Upstream>,
+    /// What stands for the client's session.
+    pub(crate) session: Option<String>,
+    /// What the client calls itself, without its version.
+    pub(crate) client: Option<String>,
+    pub(crate) said: Option<Said>,
+    /// How many bytes its thought said again and again, where it did.
+    pub(crate) circles: Option<u64>,
+    /// Why the gateway cut it.
+    pub(crate) cut: Option<&'static str>,
+    /// Why there is no proper answer: the last reason.
+    pub(crate) error: Option<&'static str>,
+    /// What is known about it.
+    pub(crate) cause: Option<String>,
+    pub(crate) status: u16,
+    pub(crate) outcome: &'static str,
+    /// Since the beginning: until the head of the answer, its first byte, and its end.
+    pub(crate) head: Duration,
+    pub(crate) first: Option<Duration>,
+    pub(crate) total: Duration,
+    /// The size of the answer.
+    pub(crate) bytes: u64,
+    /// What an answer cost that was heard for nobody.
+    pub(crate) spent: Vec<(&'static str, u64)>,
+}
+
+/// What was decided about the thoughts of a request, in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) counts: Counts,
+    pub(crate) without: Without,
+    pub(crate) is_relayed: bool,
+}
+
+/// An upstream that was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Upstream {
+    /// Its name in the configuration, and what telemetry calls it.
+    pub(crate) provider: Arc<str>,
+    /// The model as it calls it.
+    pub(crate) model: String,
+    pub(crate) called: String,
+    pub(crate) host: Option<String>,
+    pub(crate) port: Option<u16>,
+    pub(crate) price: Option<Price>,
+}
+
+/// What an answer says about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) settled: Settled,
+    pub(crate) model: Option<String>,
+    pub(crate) id: Option<String>,
+    pub(crate) finish_reason: Option<String>,
+}
+
+impl Story {
+    /// A request came.
+    pub(crate) fn new(at: u64, route: &'static str) -> Self {
+        Story {
+            at,
+            began: Instant::now(),
+            route,
+            id: String::new(),
+            tenant: String::new(),
+            model: String::new(),
+            label: Arc::from(""),
+            provider: Arc::from(""),
+            is_asked: false,
+            is_open: false,
+            stream: false,
+            counts: Counts::default(),
+            decided: Vec::new(),
+            verdict: None,
+            is_final: false,
+            hops: 0,
+            upstream: None,
+            session: None,
+            client: None,
+            said: None,
+            circles: None,
+            cut: None,
+            error: None,
+            cause: None,
+            status: 0,
+            outcome: "",
+            head: Duration::ZERO,
+            first: None,
+            total: Duration::ZERO,
+            bytes: 0,
+            spent: Vec::new(),
+        }
+    }
+
+    /// What came behind its end: an answer that was heard for nobody.
+    pub(crate) fn drained(&self, heard: Heard, usage: Option<&Usage>, took: Duration) -> Story {
+        let outcome = match heard {
+            Heard::Completed => "drained",
+            Heard::Failed => "failed",
+            Heard::Left => "cancelled",
+        };
+        let spent = usage.map(spent).unwrap_or_default();
+        Story { outcome, spent, total: took, ..self.clone() }
+    }
+
+    /// How long ago the request came.
+    pub(crate) fn age(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        !self.outcome.is_empty()
+    }
+
+    /// Whose answer it is: of whoever was asked last.
+    pub(crate) fn answering(&self) -> &Arc<str> {
+        self.upstream.as_ref().map_or(&self.provider, |upstream| &upstream.provider)
+    }
+
+    /// What so much cost whoever was asked last, in micro-dollars, if that is known.
+    pub(crate) fn cost(&self, usage: &Usage) -> Option<u64> {
+        self.upstream.as_ref()?.price?.of(usage)
+    }
+
+    /// Takes what happened.
+    pub(crate) fn hear(&mut self, told: &Progress<'_>) {
+        match told {
+            Progress::Admitted { tenant, .. } => (*tenant).clone_into(&mut self.tenant),
+            Progress::Routed { model, provider, label } => {
+                (*model).clone_into(&mut self.model);
+                self.provider = Arc::from(*provider);
+                self.label = Arc::clone(label);
+            }
+            Progress::RequestContext { stream, .. } => {
+                (self.is_asked, self.is_open, self.stream) = (true, true, *stream);
+            }
+            Progress::Passed { provider } => {
+                self.provider = Arc::from(*provider);
+                self.is_open = true;
+            }
+            Progress::Sent { target, session, .. } => {
+                self.upstream = Some(Upstream::of(target));
+                self.session.clone_from(session);
+                // What went wrong on the way before is over.
+                self.error = None;
+                self.cause = None;
+            }
+            Progress::Failed { reason, cause } => {
+                self.error = Some(reason);
+                self.cause.clone_from(cause);
+            }
+            Progress::Explained { id, counts, hops } => {
+                (*id).clone_into(&mut self.id);
+                (self.counts, self.hops) = (*counts, *hops);
+            }
+            Progress::Head { status } => (self.status, self.head) = (*status, self.age()),
+            Progress::FirstByte => self.first = Some(self.age()),
+            Progress::Decided { counts, without, is_relayed, decisions } => {
+                let (counts, without, is_relayed) = (*counts, *without, *is_relayed);
+                self.verdict = Some(Verdict { counts, without, is_relayed });
+                self.decided = Alike::of(decisions);
+            }
+            Progress::Led => self.is_final = true,
+            Progress::Said { answer, settled, is_stopped } => {
+                let own = || flaw(answer).filter(|_| !is_stopped);
+                self.error = self.cut.or_else(own).or(self.error);
+                self.said = Some(Said::of(answer, settled));
+            }
+            Progress::Circles { period, .. } => self.circles = Some(*period),
+            Progress::Cut { reason } => self.cut = Some(reason),
+            Progress::Ended { outcome, bytes } => {
+                // A gateway's or an upstream's failure went out whole.
+                let is_failed = *outcome == "completed" && self.status >= 500;
+                let outcome = if is_failed { "failed" } else { outcome };
+                (self.outcome, self.bytes, self.total) = (outcome, *bytes, self.age());
+            }
+            Progress::TurnedAway
+            | Progress::Blind
+            | Progress::TryFailed { .. }
+            | Progress::Repaired
+            | Progress::FellBack
+            | Progress::Limited { .. }
+            | Progress::LetOutAlone { .. }
+            | Progress::Panicked
+            | Progress::FirstThought
+            | Progress::FirstText
+            | Progress::Unsaved => {}
+        }
+    }
+}
+
+impl Upstream {
+    fn of(target: &Target) -> Self {
+        let called = provider::find(&target.provider).map(provider::Provider::telemetry_name);
+        let url = target.base_url.parse::<Uri>().ok();
+        let usual = url.as_ref().and_then(Uri::scheme_str).and_then(|scheme| match scheme {
+            "https" => Some(443),
+            "http" => Some(80),
+            _ => None,
+        });
+        Upstream {
+            provider: Arc::from(target.provider.as_str()),
+            model: target.model.clone(),
+            called: called.unwrap_or(&target.provider).to_owned(),
+            host: url.as_ref().and_then(Uri::host).map(str::to_owned),
+            port: url.as_ref().and_then(Uri::port_u16).or(usual),
+            price: target.price,
+        }
+    }
+}
+
+impl Said {
+    fn of(answer: &Answer, settled: &Settled) -> Self {
+        Said {
+            settled: settled.clone(),
+            model: answer.model.clone(),
+            id: answer.response_id.clone(),
+            finish_reason: answer.finish_reason.clone(),
+        }
+    }
+}
+
+/// What an answer took, as far as anybody knows.
+pub(crate) fn spent(usage: &Usage) -> Vec<(&'static str, u64)> {
+    let all = [
+        ("input_tokens", usage.input_tokens_with_cached()),
+        ("output_tokens", usage.output_tokens_with_reasoning()),
+        ("reasoning_tokens", usage.reasoning_tokens),
+    ];
+    all.into_iter().filter_map(|(kind, count)| Some((kind, count?))).collect()
+}
+
+/// What is wrong with an answer that did not end as it should.
+pub(crate) fn flaw(answer: &Answer) -> Option<&'static str> {
+    answer.problems.iter().find_map(|problem| match problem.code {
+        ProblemCode::UpstreamError => Some("error_event"),
+        ProblemCode::CapReached => Some("too_large"),
+        ProblemCode::Truncated => Some("truncated"),
+        // What is left of the answer counts as whole.
+        _ => None,
+    })
+}
+
+/// Milliseconds since 1970; a clock before that says 0.
+pub(crate) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What is known about a failure, on one line and without the secrets in it, of which none is cut in two.
+pub(crate) fn line(cause: &str, masker: &Masker) -> String {
+    let cause = masker.mask_text(cause);
+    cause.chars().map(|c| if c.is_control() { ' ' } else { c }).take(2 * LONGEST).collect()
+}
+
+/// Whether nothing of a name has to be changed before it is shown, but for secrets.
+pub(crate) fn is_plain(name: &str) -> bool {
+    name.len() <= LONGEST && !name.contains(|c: char| c.is_control() || c.is_whitespace())
+}
+
+/// A name from outside without the secrets in it, short and without anything that could break a line or steer a terminal.
+/// Secrets are looked for in the name as it came: none is cut in two, and what stands apart is never joined.
+pub(crate) fn plain(name: &str, masker: &Masker) -> String {
+    let masked = masker.mask_text(name);
+    let words = masked.split(|c: char| c.is_control() || c.is_whitespace());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join(" ").chars().take(LONGEST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_with_the_status_of_a_failure_has_failed() {
+        for (status, expected) in
+            [(200, "completed"), (404, "completed"), (502, "failed"), (503, "failed")]
+        {
+            let mut story = Story::new(7, "chat");
+            story.status = status;
+            story.hear(&Progress::Ended { outcome: "completed", bytes: 1 });
+            assert_eq!(story.outcome, expected, "{status}");
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! A provider's own API, as it is.
+//!
+//! Callers with keys of the gateway need the right to it, and reach what their own tenant has there and nothing else.
+
+use crate::accept::admission::segments;
+use crate::attempt::expected::REFUSAL;
+use crate::attempt::sending::{self, failed, reason};
+use crate::door::{self, Turned, turned};
+use crate::house::House;
+use crate::load::{AnswerRoom, CAPS, Denied, PASSED, READ};
+use crate::request::edge::headers::Crossing;
+use crate::request::edge::inbound::Inbound;
+use crate::request::edge::query::with_query;
+use crate::models::route::Route;
+use crate::observe::progress::Progress;
+use crate::raw::booking::{Unanswered, booked};
+use crate::raw::spending::{Spender, may_spend, most, spoken, wire_at};
+use crate::relay::ask::relayed;
+use crate::request::asking::credential_for;
+use crate::request::provider_resource::{Access, Ids, Purpose, Tap, check_id_choice, purpose};
+use crate::request::take;
+use crate::respond::flow::Flow;
+use crate::respond::reply::{Account, refusal};
+use crate::spending::{Came, Meter, Metering};
+use bytes::{Bytes, BytesMut};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderMap, Method, Response};
+use std::sync::Arc;
+use std::time::Duration;
+use thinkthrough_client::{ClientError, Request as Outbound, Response as Answer, shown};
+use thinkthrough_core::json::{Doc, JsonErrorKind};
+use thinkthrough_core::settled::Settled;
+
+/// A longer answer about something that was made goes on before it is known whose that is.
+const LONGEST: usize = 1 << 20;
+/// How long the answer waits until it is known whose the things in it are.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A provider's own API, as it is: any method, any path, any body.
+pub(crate) async fn raw(
+    house: &Arc<House>,
+    parts: Parts,
+    body: Inbound,
+    provider: &str,
+    path: &str,
+) -> Response<Flow> {
+    let account = Account::open();
+    let outcome = passed(house, parts, body, provider, path).await;
+    let wire = || segments(path).ok().and_then(|segments| wire_at(&segments));
+    let mut answer = outcome.unwrap_or_else(|turned| refusal(wire(), &turned));
+    account.explain(&mut answer, &house.seen);
+    answer
+}
+
+async fn passed(
+    house: &Arc<House>,
+    parts: Parts,
+    body: Inbound,
+    provider: &str,
+    path: &str,
+) -> Result<Response<Flow>, Turned> {
+    let room = house.load.share.passing()?;
+    let credential = door::credential(&parts.uri, &parts.headers)?;
+    has_right(house)?;
+    let route = house.models.provider(provider);
+    let route = route.map_err(|unrouted| turned(404, "provider_not_found", unrouted.0))?;
+    let segments = segments(path)?;
+    let spending = may_spend(house, &parts.method, &segments)?;
+    let api = spoken(&segments).filter(|_| parts.method == Method::POST);
+    let access = Access::of(house, &route.target.provider);
+    let times = if access.is_some() { READ } else { PASSED };
+    let (bytes, held) = take::body(house, &parts.headers, body, times).await?;
+    let tap = match access {
+        Some(access) => {
+            let turn = house.load.offload.turn(bytes.len()).await.map_err(Denied::turned)?;
+            let (asked, body) = (parts.clone(), bytes.clone());
+            let own = async move { own_only(access, &asked, &segments, &body).await };
+            turn.run(Box::pin(own)).await?
+        }
+        None => None,
+    };
+    let base = route.target.base_url.trim_end_matches('/');
+    // A version at the end of the base URL is not doubled.
+    let path = path.split_once('/').map_or("", |(_, rest)| rest);
+    let (first, rest) = path.split_once('/').unwrap_or((path, ""));
+    let path = if base.ends_with(&format!("/{first}")) { rest } else { path };
+    let url = with_query(&format!("{base}/{path}"), parts.uri.query());
+    let refuse = |error| failed(&error, &route.target.provider);
+    let mut send = Outbound::new(parts.method, &url).map_err(refuse)?;
+    send.body = bytes;
+    send.headers = Crossing::to_all(&route).request(&parts.headers);
+    let metering = spending.map(|spending| {
+        let (house, route, body) = (Arc::clone(house), Arc::clone(&route), send.body.clone());
+        let (headers, credential) = (parts.headers.clone(), credential.clone());
+        (spending, Spender { house, route, headers, credential, body })
+    });
+    send.auth = credential_for(&route, credential);
+    let size = if metering.is_some() { send.body.len() } else { 0 };
+    let turn = house.load.offload.turn(size).await.map_err(Denied::turned)?;
+    let tokens = || most(house, &route, api.as_ref(), &send.body);
+    house.tab.enter(house.pass.as_deref(), tokens).await?;
+    let (metering, session) = match metering {
+        Some((spending, spender)) => {
+            let (metering, session) = turn.run(Box::pin(spender.reserve(spending))).await?;
+            (Some(metering), session)
+        }
+        None => (None, None),
+    };
+    let tap = tap.map(|tap| tap.in_session(session));
+    let gate = house.tab.gate(&route, tokens);
+    send.gate = gate;
+    let answer = pass(house, &route, &send, (tap, metering), room).await;
+    drop(held);
+    answer
+}
+
+/// Whether the key may use this at all.
+fn has_right(house: &House) -> Result<(), Turned> {
+    if house.options.masks_requests.is_some() {
+        let message = "`/p/...` passes requests on as they are, and this gateway covers secrets in them; its operator \
+                       allows it with `requests = false` under `[masking]`";
+        return Err(turned(403, "raw_not_allowed", message));
+    }
+    let Some(pass) = house.pass.as_ref().filter(|pass| !pass.raw) else { return Ok(()) };
+    let message = format!(
+        "this key may not use `/p/...`; the gateway's operator allows it with `raw = true` under `[keys.{}]`",
+        pass.tenant
+    );
+    Err(turned(403, "raw_not_allowed", message))
+}
+
+/// Refuses ids that the tenant may not use, and watches the answer for resources that the request creates.
+async fn own_only(
+    access: Access,
+    parts: &Parts,
+    segments: &[String],
+    body: &[u8],
+) -> Result<Option<Tap>, Turned> {
+    let purpose = purpose(&parts.method, segments);
+    match &purpose {
+        Purpose::Model | Purpose::Creation(_) => {}
+        Purpose::Use { resource, .. } => access.admit_path(resource).await?,
+        Purpose::List => {
+            let message = "a list of what the provider keeps would show what others have; ask for one thing by its id";
+            return Err(turned(403, "listing_refused", message));
+        }
+        Purpose::Unknown => {
+            let message = "nobody here knows whose things are at this path, so it is not for callers with keys";
+            return Err(turned(403, "place_refused", message));
+        }
+    }
+    let mut ids = Ids::of_parameters(parts.uri.query());
+    ids.add(Ids::of_headers(&parts.headers));
+    ids.add(Ids::of_path(segments));
+    ids.add(in_body(&parts.headers, body)?);
+    access.admit(&ids).await?;
+    let last = segments.last().map(|last| last.to_ascii_lowercase()).unwrap_or_default();
+    Ok(Tap::of_api(access, &purpose, &last, body))
+}
+
+/// The ids in a body, whatever its content type: a request in JSON, or lines of such requests within a file.
+fn in_body(headers: &HeaderMap, body: &[u8]) -> Result<Ids, Turned> {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Ids::default());
+    }
+    let bad = |message: &str| turned(400, "invalid_request_error", message);
+    match Doc::parse_within(body, CAPS.values) {
+        Ok(doc) => {
+            crate::accept::admission::check_members(doc.root())?;
+            check_id_choice(doc.root())?;
+            return Ok(Ids::of_api(doc.root()));
+        }
+        Err(error) if matches!(error.kind, JsonErrorKind::TooMany(_)) => {
+            return Err(bad(&format!("the body is {error}; send fewer")));
+        }
+        Err(_) => {}
+    }
+    let media = headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
+    if media.to_ascii_lowercase().contains("json") {
+        return Err(bad("the body is not JSON, though its content type says so"));
+    }
+    const FILES: [&str; 6] = [
+        "application/octet-stream",
+        "application/pdf",
+        "audio/",
+        "image/",
+        "multipart/form-data",
+        "video/",
+    ];
+    let media = media.trim_start().to_ascii_lowercase();
+    // Some servers read JSON in wider letters as well.
+    let is_wide = body.get(..4).is_some_and(|start| start.contains(&0))
+        || body.starts_with(&[0xff, 0xfe])
+        || body.starts_with(&[0xfe, 0xff]);
+    if is_wide && !FILES.iter().any(|file| media.starts_with(file)) {
+        return Err(bad("the body is not in UTF-8; send it so"));
+    }
+    if media.starts_with("multipart/mixed") || media.starts_with("application/http") {
+        return Err(bad("requests within a request are not taken; send them one by one"));
+    }
+    let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
+    let is_form = media.starts_with("multipart/");
+    if !is_form && matches!(first, Some(b'{' | b'[')) && !is_lines(body) {
+        return Err(bad("the body begins like JSON and is none; send it whole and plain"));
+    }
+    let text = String::from_utf8_lossy(body);
+    let mut ids = Ids::of_parameters(Some(&text).filter(|_| !is_form).map(|text| &**text));
+    for line in text.lines().map(str::trim).filter(|line| line.starts_with('{')) {
+        if let Ok(doc) = Doc::parse_str(line) {
+            ids.add(Ids::of_api(doc.root()));
+        }
+    }
+    if is_form {
+        ids.add(in_form(&text));
+    }
+    Ok(ids)
+}
+
+fn is_lines(body: &[u8]) -> bool {
+    let mut lines = body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    lines.all(|line| Doc::parse(line.trim_ascii()).is_ok())
+}
+
+/// The ids in the fields of a form.
+fn in_form(text: &str) -> Ids {
+    let mut ids = Ids::default();
+    for piece in text.split("name").skip(1) {
+        let Some(piece) = piece.trim_start().strip_prefix('=') else { continue };
+        let piece = piece.trim_start().trim_start_matches('"');
+        let end = piece.find(['"', ';', '\r', '\n']).unwrap_or(piece.len());
+        let (name, rest) = piece.split_at(end);
+        let value = rest.split_once("\r\n\r\n").or_else(|| rest.split_once("\n\n"));
+        let value = value.and_then(|(_, value)| value.lines().next()).unwrap_or_default();
+        ids.add(Ids::of_parameters(Some(&format!("{name}={value}"))));
+    }
+    ids
+}
+
+/// The upstream's own answer to this very request.
+pub(crate) async fn pass(
+    house: &House,
+    route: &Route,
+    send: &Outbound,
+    (tap, metering): (Option<Tap>, Option<Metering>),
+    room: AnswerRoom,
+) -> Result<Response<Flow>, Turned> {
+    let provider = &route.target.provider;
+    house.seen.tell(&Progress::Passed { provider });
+    let refuse = |error: ClientError| {
+        if matches!(error, ClientError::Held(_)) {
+            return failed(&error, provider);
+        }
+        let (reason, cause) = (reason(&error), Some(error.to_string()));
+        house.seen.tell(&Progress::Failed { reason, cause });
+        failed(&error, provider)
+    };
+    let (answer, metering) = match metering {
+        Some(metering) if metering.is_booked => (booked(house, route, send, metering).await, None),
+        Some(metering) => (route.transport.send(send).await, Some(metering)),
+        None => {
+            let unanswered = Unanswered::of(&house.tab);
+            let answer = route.transport.send(send).await;
+            unanswered.answered();
+            // Nobody reads what it costs, so that the reservation stands.
+            if answer.as_ref().is_ok_and(|answer| answer.status.is_success()) {
+                house.tab.settle(&Settled::default(), Came::default());
+            }
+            (answer, None)
+        }
+    };
+    let mut answer = answer.map_err(refuse)?;
+    if answer.status.is_informational() || answer.status.is_redirection() {
+        let detail = format!("its status is {}, which is no answer", answer.status.as_u16());
+        return Err(refuse(ClientError::Protocol { target: shown(&send.url), detail }));
+    }
+    answer.headers = Crossing::to_all(route).response(&answer.headers);
+    let is_error = answer.status.is_client_error() || answer.status.is_server_error();
+    if is_error {
+        house.seen.tell(&Progress::TryFailed { reason: sending::refusal(answer.status) });
+    }
+    if is_error && send.method != Method::HEAD {
+        // What is left of a key in it can only be told of the whole.
+        answer.headers.remove(CONTENT_LENGTH);
+        let flow = Flow::whole(answer.body.collect_error(REFUSAL).await);
+        return Ok(relayed(answer.status, &answer.headers, answer.extensions, flow));
+    }
+    answer.body = answer.body.named(provider);
+    let tap = tap.filter(|_| answer.status.is_success());
+    let (answer, tap) = heard(answer, tap, provider).await?;
+    let metering = metering.filter(|_| answer.status.is_success());
+    let flow = Flow::raw(answer.body, tap, metering.map(|it| Meter::new(&it, &house.tab)), room);
+    Ok(relayed(answer.status, &answer.headers, answer.extensions, flow))
+}
+
+/// Keeps what a whole answer says was made before the caller has it; of a stream, what listens to it.
+async fn heard(
+    mut answer: Answer,
+    tap: Option<Tap>,
+    provider: &str,
+) -> Result<(Answer, Option<Tap>), Turned> {
+    let media = answer.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
+    let is_json = media.is_some_and(|media| media.to_ascii_lowercase().contains("json"));
+    let Some(mut tap) = tap else { return Ok((answer, None)) };
+    if !is_json {
+        return Ok((answer, Some(tap)));
+    }
+    tap.is_whole();
+    let mut came = BytesMut::new();
+    while came.len() <= LONGEST {
+        let Some(bytes) = answer.body.next().await else {
+            tap.push(&came);
+            if let Some(work) = tap.work() {
+                // It goes on being kept when the caller has waited long enough.
+                let work = tokio::spawn(work);
+                drop(tokio::time::timeout(PATIENCE, work).await);
+            }
+            break;
+        };
+        came.extend_from_slice(&bytes.map_err(|error| failed(&error, provider))?);
+    }
+    answer.body.put_back(Bytes::from(came));
+    Ok((answer, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t_10_forms_name_things_as_well() {
+        let form = "--x\r\ncontent-disposition: form-data; name=\"file_id\"\r\n\r\nfile-a\r\n--x\r\n\
+                    content-disposition: form-data; name=\"purpose\"\r\n\r\nuser_data\r\n--x--\r\n";
+        let ids = in_form(form);
+        assert_eq!(ids, Ids::of_parameters(Some("file_id=file-a")));
+        assert_eq!(ids.resolved.len(), 1);
+    }
+}

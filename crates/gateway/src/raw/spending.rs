@@ -1,0 +1,170 @@
+//! What requests to `/p/{provider}/...` spend of their key's budgets. They pass as they are, so that nothing can be laid
+//! upon them: they are reserved for, read, and booked.
+
+use crate::door::{Turned, turned};
+use crate::house::House;
+use crate::identify::keys::Pass;
+use crate::load::CAPS;
+use crate::models::route::Route;
+use crate::models::tenant;
+use crate::observe::audit::Labels;
+use crate::request::asking::{Claim, claim};
+use crate::request::provider_resource::{Access, Ids};
+use crate::spending::{Allowed, Asking, Metering, expected};
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use std::sync::Arc;
+use thinkthrough_client::Auth;
+use thinkthrough_core::budget::OnExceed;
+use thinkthrough_core::exchange::{Handling, RequestContext};
+use thinkthrough_core::json::{Doc, Val};
+use thinkthrough_core::settings::resolve;
+use thinkthrough_core::wire::{Wire, find};
+
+/// A request to an API whose answers say what they cost.
+#[derive(Clone)]
+pub(crate) struct Spending {
+    pub(crate) wire: &'static dyn Wire,
+    /// The model, where the path names it.
+    model: Option<String>,
+    /// Whether a stream is asked for, where the path says so.
+    is_stream: Option<bool>,
+}
+
+impl Spending {
+    /// The route of the model that is asked at this provider; the provider's own if nothing is known of the model.
+    fn route(&self, house: &House, provider: &Arc<Route>, body: Val<'_>) -> Arc<Route> {
+        let model = self.model.clone().or_else(|| body.string("model")).unwrap_or_default();
+        let named = house.models.find(&format!("{}/{model}", provider.target.provider));
+        named.unwrap_or_else(|_| Arc::clone(provider))
+    }
+}
+
+/// The most tokens that a request to a path of a provider may cost.
+pub(crate) fn most(
+    house: &House,
+    provider: &Arc<Route>,
+    spoken: Option<&Spending>,
+    body: &[u8],
+) -> u64 {
+    let doc = spoken.and_then(|spoken| Some((spoken, Doc::parse(body).ok()?)));
+    match doc {
+        Some((spoken, doc)) => {
+            let route = spoken.route(house, provider, doc.root());
+            expected(body, Some((spoken.wire, &route.target.rule)))
+        }
+        None => expected(body, None),
+    }
+}
+
+/// How what this costs can be read; `None` where nothing is to be read. What only looks costs nothing.
+pub(crate) fn may_spend(
+    house: &House,
+    method: &Method,
+    segments: &[String],
+) -> Result<Option<Spending>, Turned> {
+    let has_budget = house.pass.as_ref().is_some_and(|pass| !pass.budgets.is_none());
+    if !has_budget || [Method::GET, Method::HEAD, Method::DELETE].contains(method) {
+        return Ok(None);
+    }
+    let known = Some(method).filter(|it| **it == Method::POST).and_then(|_| spoken(segments));
+    known.map(Some).ok_or_else(|| unreadable("at this path"))
+}
+
+/// What is asked at a path, by its end: an API whose answers say what they cost.
+pub(crate) fn spoken(segments: &[String]) -> Option<Spending> {
+    let mut from_end = segments.iter().rev().map(String::as_str);
+    let (last, before) = (from_end.next()?, from_end.next());
+    let (id, model) = match (before, last) {
+        (Some("chat"), "completions") => ("chat-completions", None),
+        (_, "messages") => ("messages", None),
+        (_, "responses") => ("responses", None),
+        (Some(model), "converse" | "converse-stream") => ("converse", Some(model)),
+        _ => match last.rsplit_once(':')? {
+            (model, "generateContent" | "streamGenerateContent") => {
+                ("generate-content", Some(model))
+            }
+            _ => return None,
+        },
+    };
+    let is_stream = model.map(|_| last.to_ascii_lowercase().contains("stream"));
+    Some(Spending { wire: find(id)?, model: model.map(str::to_owned), is_stream })
+}
+
+/// The API of a path, for errors of its own form; `None` where it is not known.
+pub(crate) fn wire_at(segments: &[String]) -> Option<&'static dyn Wire> {
+    spoken(segments).map(|spending| spending.wire)
+}
+
+fn unreadable(what: &str) -> Turned {
+    let message = format!(
+        "what this request to `/p/...` spends on reasoning cannot be read {what}, and this key has a budget of it; ask \
+         the model by the gateway's own routes"
+    );
+    turned(403, "budget_unreadable", message)
+}
+
+/// A request that is read for what it may spend.
+pub(crate) struct Spender {
+    pub(crate) house: Arc<House>,
+    pub(crate) route: Arc<Route>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) credential: Auth,
+    pub(crate) body: Bytes,
+}
+
+impl Spender {
+    /// Reserves what the request may think, as on other routes; gives the session that it is of as well.
+    pub(crate) async fn reserve(
+        self,
+        spending: Spending,
+    ) -> Result<(Metering, Option<String>), Turned> {
+        let Spender { house, route, headers, credential, body } = self;
+        let wire = spending.wire;
+        let doc = Doc::parse_within(&body, CAPS.values);
+        let doc = doc.map_err(|_| unreadable("out of what is no JSON"))?;
+        let root = doc.root();
+        let route = spending.route(&house, &route, root);
+        let hint = tenant::hint(&headers, root);
+        let claim = claim(&house, &route, &credential, hint.clone()).await;
+        // What the configuration asks of models is not put into this request.
+        let (settings, handling) = (resolve(&[]), Handling::default());
+        let asked = RequestContext::read(wire, &doc, &route.target, &settings, handling, None);
+        let mut asked = asked.map_err(|_| unreadable("out of this body"))?;
+        let followed = match (&hint, Access::of(&house, &route.target.provider)) {
+            (None, Some(access)) => access.session_of(&Ids::resolved(wire, root)).await,
+            _ => None,
+        };
+        let session = hint.as_deref().or(followed.as_deref());
+        let labels = claim
+            .map(|Claim { owner, .. }| Labels::of(owner.tenant, &owner.secret, session, &asked));
+        let session = labels.as_ref().map(|labels| labels.session.clone());
+        let asking = Asking {
+            pass: house.pass.as_deref(),
+            vaults: house.vaults.as_ref(),
+            headers: &headers,
+            hint: hint.as_deref(),
+            labels,
+            body: None,
+            is_as_it_is: true,
+        };
+        let Allowed { exceeded, room, .. } = house.tab.allow(asking, &mut asked).await?;
+        match exceeded {
+            Some((OnExceed::DisableReasoning | OnExceed::LowerEffort, scope)) => {
+                let message = format!(
+                    "the budget of {} is spent, and requests to `/p/...` cannot be made to think less; ask by the \
+                     gateway's own routes",
+                    scope.in_words()
+                );
+                Err(turned(402, "reasoning_budget_exceeded", message))
+            }
+            Some((OnExceed::Block | OnExceed::Warn, _)) | None => {
+                let is_stream = spending.is_stream.unwrap_or_else(|| asked.is_stream());
+                let is_hard = house.pass.as_deref().is_some_and(Pass::blocks);
+                let is_booked = is_hard && !is_stream;
+                let dialect = route.target.dialect.clone();
+                Ok((Metering { wire, dialect, room, is_booked }, session))
+            }
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! One request to a model, through all its stages.
+
+pub(crate) mod ask;
+pub(crate) mod count;
+pub(crate) mod first;
+pub(crate) mod paying;

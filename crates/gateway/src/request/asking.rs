@@ -1,0 +1,219 @@
+//! What is known about a request before it is sent: whose it is, what holds for it, and what was kept for it.
+
+use crate::door::{self, Turned, turned};
+use crate::house::{House, Options};
+use crate::models::route::{Models, Route};
+use crate::models::tenant::{account, is_ours};
+use crate::names::random_id;
+use crate::observe::progress::Progress;
+use crate::store::vault::{Looked, Vault, VaultError, Vaults};
+use crate::store::waits::Waited;
+use http::{HeaderMap, HeaderName};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use thinkthrough_client::Auth;
+use thinkthrough_core::exchange::{Handling, Need, Owner, RequestContext, View};
+use thinkthrough_core::plane::Tenant;
+use thinkthrough_core::provider::Auth as AuthForm;
+use thinkthrough_core::settings::{Layer, Partial, Resolved, Source, resolve};
+use thinkthrough_store::stands_for_nobody;
+
+/// The tenant's records, and whose request it is.
+pub(crate) struct Claim {
+    pub(crate) owner: Owner,
+    pub(crate) vault: Arc<dyn Vault>,
+}
+
+/// Whose request it is; nobody's where there is no vault, or it cannot be reached.
+pub(crate) async fn claim(
+    house: &House,
+    route: &Route,
+    callers: &Auth,
+    hint: Option<String>,
+) -> Option<Claim> {
+    let vaults = house.vaults.as_ref()?;
+    let tenant = tenant(house, route, callers)?;
+    let vault = answered(house, house.waits.known_answer(vaults.of(&tenant)).await)?;
+    let (secret, record) = (vault.secret(), record_id());
+    let account = account(&route.target, &credential_for(route, callers.clone()));
+    let owner = Owner { tenant, secret, hint, account, record, is_kept: true };
+    Some(Claim { owner, vault })
+}
+
+/// What the store said; one that fails or takes too long knows nothing.
+fn answered<T>(house: &House, waited: Waited<T>) -> Option<T> {
+    match waited {
+        Waited::Answered(Ok(answer)) => return Some(answer),
+        Waited::Answered(Err(VaultError(_))) | Waited::Late => house.seen.tell(&Progress::Blind),
+    }
+    None
+}
+
+/// A name that no other record has. It begins with the time, so that new ones stand side by side in a store's index,
+/// and a commit of many writes few pages.
+fn record_id() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let random = random_id();
+    format!("{now:012x}{}", random.get(12..).unwrap_or(&random))
+}
+
+/// Whose request it is; nobody's where nothing says so.
+pub(crate) fn tenant(house: &House, route: &Route, callers: &Auth) -> Option<Tenant> {
+    match &house.pass {
+        Some(pass) => Some(pass.tenant.clone()),
+        None => keyless_tenant(&house.options, house.vaults.as_ref(), route, callers),
+    }
+}
+
+/// The tenant of a request without a key of the gateway, if something says so.
+fn keyless_tenant(
+    options: &Options,
+    vaults: Option<&Arc<dyn Vaults>>,
+    route: &Route,
+    callers: &Auth,
+) -> Option<Tenant> {
+    match door::exposed(callers) {
+        // Callers that bring their own keys are strangers to each other.
+        _ if is_ours(route) && options.pass_through => None,
+        _ if is_ours(route) => Some(Tenant::local()),
+        // A server that asks for no key is sent none, or a word in the place of one.
+        credential if credential.is_none_or(stands_for_nobody) && !options.pass_through => {
+            Some(Tenant::local())
+        }
+        Some(secret) => vaults?.pass_through(&route.target.base_url, secret),
+        None => None,
+    }
+}
+
+/// All tenants that a caller without a key may be, one at each upstream.
+pub(crate) fn keyless_tenants(
+    models: &dyn Models,
+    options: &Options,
+    vaults: Option<&Arc<dyn Vaults>>,
+    callers: &Auth,
+) -> Vec<Tenant> {
+    let local = (!options.pass_through).then(Tenant::local);
+    let routes = models.list().into_iter().filter_map(|it| models.find(&it.name).ok());
+    let named = routes.filter_map(|it| keyless_tenant(options, vaults, &it, callers));
+    let mut tenants: Vec<Tenant> = Vec::new();
+    for tenant in local.into_iter().chain(named) {
+        if !tenants.contains(&tenant) {
+            tenants.push(tenant);
+        }
+    }
+    tenants
+}
+
+/// What the configuration says, and what the caller says with this request.
+pub(crate) fn settings(route: &Route, headers: &HeaderMap) -> Result<Resolved, Turned> {
+    let rule = Layer { source: Source::ModelRule, values: route.target.rule.settings() };
+    let config = Layer { source: Source::UserConfig, values: route.reasoning.clone() };
+    let mut said = Partial::default();
+    for line in headers.get_all("x-thinkthrough-set") {
+        let line = line.to_str().unwrap_or_default();
+        for pair in line.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            said.set(name.trim(), value.trim()).map_err(|error| {
+                let message = format!("the header `x-thinkthrough-set` cannot be used: {error}");
+                turned(400, "invalid_request_error", message)
+            })?;
+        }
+    }
+    Ok(resolve(&[rule, config, Layer { source: Source::Request, values: said }]))
+}
+
+/// How the request is treated; a caller may say where it wants to find thoughts.
+pub(crate) fn handling(route: &Route, headers: &HeaderMap) -> Result<Handling, Turned> {
+    let mut handling = route.handling;
+    if let Some(said) = headers.get("x-thinkthrough-view") {
+        let view = said.to_str().ok().and_then(View::parse);
+        handling.view = Some(view.ok_or_else(|| {
+            let all: Vec<&str> = View::ALL.iter().map(|(name, _)| *name).collect();
+            let message =
+                format!("the header `x-thinkthrough-view` must be one of {}", all.join(", "));
+            turned(400, "invalid_request_error", message)
+        })?);
+    }
+    Ok(handling)
+}
+
+/// A request without a thought that must be there.
+pub(crate) fn missing(route: &Route, message: usize) -> Turned {
+    let text = format!(
+        "the thought of message {message} is not known here, and `{}` demands it; send it back as it came, begin a new \
+         conversation, or set `restore = \"recommended\"` for the model",
+        route.target.model
+    );
+    turned(400, "reasoning_missing", text)
+}
+
+/// What the vault knows. Of one that fails or takes too long nothing is known, and the request hears that.
+pub(crate) async fn look_up(
+    asked: &mut RequestContext<'_>,
+    vault: Option<&Arc<dyn Vault>>,
+    house: &House,
+) -> Looked {
+    let (Some(vault), Need::Lookup(keys)) = (vault, asked.need()) else {
+        return Looked::nothing();
+    };
+    let waited = house.waits.answer(vault.lookup(keys)).await;
+    let Some(mut looked) = answered(house, waited) else {
+        asked.look_up_failed();
+        return Looked::nothing();
+    };
+    // What only the answer behind it names; each round finds who is named next.
+    for _ in 0..ROUNDS {
+        let more = asked.more(&looked.found);
+        if more.is_empty() {
+            break;
+        }
+        let waited = house.waits.answer(vault.records(more)).await;
+        let Some(more) = answered(house, waited) else {
+            asked.look_up_failed();
+            break;
+        };
+        if more.found.is_empty() {
+            break;
+        }
+        looked = looked.and(more);
+    }
+    looked
+}
+
+/// Each round finds up to sixteen answers, one behind the other.
+const ROUNDS: usize = 4;
+
+/// The gateway's own credential, else the caller's in the form that the upstream reads.
+pub(crate) fn credential_for(route: &Route, callers: Auth) -> Auth {
+    if !matches!(route.auth, Auth::None) {
+        return route.auth.clone();
+    }
+    let secret = match callers {
+        Auth::Bearer(secret) | Auth::Header { secret, .. } | Auth::Query { secret, .. } => secret,
+        other => return other,
+    };
+    match route.target.auth {
+        AuthForm::None => Auth::None,
+        AuthForm::Bearer => Auth::Bearer(secret),
+        AuthForm::Header(name) => match HeaderName::try_from(name) {
+            Ok(name) => Auth::Header { name, secret },
+            Err(_) => Auth::None,
+        },
+        AuthForm::Query(name) => Auth::Query { name: name.to_owned(), secret },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_records_differ_and_begin_with_the_time() {
+        let time = |id: &str| u64::from_str_radix(id.get(..12).unwrap(), 16).unwrap();
+        let all: Vec<String> = (0..1_000).map(|_| record_id()).collect();
+        let distinct: std::collections::BTreeSet<_> = all.iter().collect();
+        assert_eq!(distinct.len(), all.len());
+        assert!(all.iter().all(|id| id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit())));
+        assert!(time(&all[0]) > 1_700_000_000_000 && time(&all[0]) < 1 << 42);
+    }
+}

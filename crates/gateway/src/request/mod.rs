@@ -1,0 +1,10 @@
+//! What is known about a request before it is sent: its body, whose it is, its settings, and what was kept for it.
+
+pub(crate) mod asking;
+pub(crate) mod edge;
+pub(crate) mod identity;
+pub(crate) mod keeping;
+pub(crate) mod provider_resource;
+pub(crate) mod recall;
+pub(crate) mod references;
+pub(crate) mod take;

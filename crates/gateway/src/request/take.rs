@@ -1,0 +1,196 @@
+//! Taking a request's body in, within limits.
+
+use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use http_body_util::BodyExt;
+use std::sync::Arc;
+use std::time::Duration;
+use thinkthrough_core::json::{Doc, Val};
+use thinkthrough_core::mask::mask_request;
+
+use crate::accept::admission::{another_model, check_members, fits_path};
+use crate::door::{Turned, turned};
+use crate::house::House;
+use crate::load::{CAPS, Caps, LARGE, Reservation};
+use crate::request::edge::inbound::Inbound;
+use crate::models::route::{Route, find};
+use crate::request::identity::{PERIOD, still_holds};
+use tokio::time::{Instant, timeout_at};
+
+/// How long a caller may be silent in the middle of its own request.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// Fields that would steer the gateway's own request, and with it its credential.
+const STEERING: [&str; 9] = [
+    "api_base",
+    "api_key",
+    "api_version",
+    "aws_access_key_id",
+    "base_url",
+    "custom_llm_provider",
+    "extra_body",
+    "extra_headers",
+    "vertex_credentials",
+];
+
+/// The body, if it is whole, plain and not too large.
+///
+/// What it costs by the time it was read is `times` its bytes, and counted as they come.
+pub(crate) async fn body(
+    house: &House,
+    headers: &HeaderMap,
+    mut body: Inbound,
+    times: usize,
+) -> Result<(Bytes, Reservation), Turned> {
+    let limit = house.options.body_limit;
+    let began = Instant::now();
+    let until = began + house.options.body_timeout;
+    let mut held = house.load.share.reserve();
+    let too_large =
+        || turned(413, "request_too_large", format!("the request is larger than {limit} bytes"));
+    let encoding = headers.get(CONTENT_ENCODING).filter(|coding| *coding != "identity");
+    if encoding.is_some() {
+        let message = "compressed requests are not taken; send the body as it is".to_owned();
+        return Err(turned(415, "unsupported_encoding", message));
+    }
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let length: usize = length.unwrap_or(0);
+    if length > limit {
+        return Err(too_large());
+    }
+    held.check(length.saturating_mul(times))?;
+    let mut first: Option<Bytes> = None;
+    let mut all = BytesMut::new();
+    loop {
+        let silence = Instant::now() + SILENCE;
+        let frame = timeout_at(silence.min(until), body.frame()).await.map_err(|_| {
+            turned(408, "request_timeout", "the rest of the request did not come".to_owned())
+        })?;
+        let Some(frame) = frame else { break };
+        let broken = |_| turned(400, "broken_request", "the request broke off".to_owned());
+        let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+        let came = all.len() + first.as_ref().map_or(0, Bytes::len) + data.len();
+        if came > limit {
+            return Err(too_large());
+        }
+        held.grow_to(came)?;
+        // A body that came in one piece is not copied.
+        match first.take() {
+            None if all.is_empty() => first = Some(data),
+            None => all.extend_from_slice(&data),
+            Some(begin) => {
+                all.reserve(length.max(begin.len() + data.len()));
+                all.extend_from_slice(&begin);
+                all.extend_from_slice(&data);
+            }
+        }
+    }
+    if began.elapsed() > PERIOD {
+        still_holds(house).await?;
+    }
+    let bytes = first.unwrap_or_else(|| all.freeze());
+    held.grow_to(bytes.len().saturating_mul(times))?;
+    Ok((bytes, held))
+}
+
+/// The body as JSON, without fields that would steer the upstream.
+pub(crate) fn json(body: &Bytes) -> Result<Doc<'_>, Turned> {
+    json_within(body, CAPS)
+}
+
+/// As [`json`], with these caps.
+pub(crate) fn json_within(body: &Bytes, caps: Caps) -> Result<Doc<'_>, Turned> {
+    let bad = |message: String| turned(400, "invalid_request_error", message);
+    let doc = caps.parse(body).map_err(bad)?;
+    if !doc.root().is_object() {
+        return Err(bad("the body is not a JSON object".to_owned()));
+    }
+    if let Some(field) = steering(doc.root()) {
+        let message = format!(
+            "`{field}` would steer the upstream, which only the operator may; leave it out"
+        );
+        return Err(bad(message));
+    }
+    check_members(doc.root())?;
+    caps.too_many(&doc).map_or(Ok(doc), |message| Err(bad(message)))
+}
+
+/// How large a body is for the work on it. The masker takes ten times as long for a byte as all other work.
+pub(crate) fn size(house: &House, body: &Bytes) -> usize {
+    let is_slow = house.options.masks_requests.is_some() && body.len() > LARGE / 10;
+    if is_slow { body.len().max(LARGE + 1) } else { body.len() }
+}
+
+/// The body as it may go to a provider: without the secrets that its caller wrote, where the operator wants that.
+///
+/// All else works on this body, so that an answer is found again by what was sent.
+pub(crate) fn masked(house: &House, body: Bytes) -> Result<Bytes, Turned> {
+    let Some(find) = &house.options.masks_requests else { return Ok(body) };
+    json(&body)?;
+    Ok(mask_request(&find(), &body).ok().flatten().map_or(body, Bytes::from))
+}
+
+/// Where a request for this model goes, if the caller may ask for it with this body.
+pub(crate) fn route(house: &House, model: &str, body: Val<'_>) -> Result<Arc<Route>, Turned> {
+    let bad = |message: String| turned(400, "invalid_request_error", message);
+    let route = find(&*house.models, model)?;
+    if route.target.names_model_in_path() && !fits_path(&route.target.model) {
+        let message = "the model's name has signs in it that would make another path of it";
+        return Err(bad(message.to_owned()));
+    }
+    let is_limited = house.pass.as_ref().is_some_and(|pass| !pass.allows_all_models());
+    if let Some(field) = is_limited.then(|| another_model(body)).flatten() {
+        let message = format!(
+            "`{field}` names further models, and this key may ask for some only; leave it out"
+        );
+        return Err(bad(message));
+    }
+    house.routed(model, &route.target.provider);
+    Ok(route)
+}
+
+fn steering(body: Val<'_>) -> Option<String> {
+    body.entries()
+        .map(|(key, _)| key.to_string())
+        .find(|key| STEERING.iter().any(|field| field.eq_ignore_ascii_case(key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t_1_fields_that_steer_the_upstream_are_refused() {
+        for field in STEERING {
+            for body in [
+                format!(r#"{{"model":"m","{field}":"http://trap.example"}}"#),
+                format!(r#"{{"{}":1}}"#, field.to_uppercase()),
+                format!(r#"{{"model":"m","{field}":null,"{field}":1}}"#),
+            ] {
+                let body = Bytes::from(body);
+                let turned = json(&body).err().unwrap();
+                assert!(turned.message.to_lowercase().contains(field), "{}", turned.message);
+            }
+        }
+        assert!(json(&Bytes::from_static(br#"{"metadata":{"base_url":"x"}}"#)).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        for body in ["", "[]", "{", "\"x\""] {
+            assert_eq!(json(&Bytes::from(body)).err().map(|it| it.status), Some(400), "{body}");
+        }
+    }
+
+    #[test]
+    fn t_31_lists_and_depths_have_an_end() {
+        let tools =
+            |count: usize| Bytes::from(format!("{{\"tools\":[{}]}}", vec!["0"; count].join(",")));
+        assert!(json(&tools(1_024)).is_ok() && json(&tools(1_025)).is_err());
+        for (depth, is_taken) in [(127, true), (128, false)] {
+            let body = format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
+            assert_eq!(json(&Bytes::from(body)).is_ok(), is_taken, "{depth}");
+        }
+    }
+}

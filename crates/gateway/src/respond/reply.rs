@@ -1,0 +1,133 @@
+//! Answers of the gateway's own, and the header that explains each request.
+
+use crate::attempt::sending::Made;
+use crate::door::Turned;
+use crate::names::random_id;
+use crate::observe::bus::Seen;
+use crate::observe::progress::Progress;
+use crate::respond::flow::Flow;
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::{Response, StatusCode};
+use thinkthrough_core::decision::Counts;
+use thinkthrough_core::json::{Raw, Writer};
+use thinkthrough_core::wire::{ErrorBody, Wire};
+
+/// The name of the header that explains what was done.
+pub(crate) const EXPLAINS: &str = "x-thinkthrough";
+
+/// What was done to a request, as the header says it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Account {
+    pub(crate) made: Made,
+    pub(crate) trace: String,
+    /// The answer goes out before its record can be seen.
+    pub(crate) is_unsaved: bool,
+    /// Where its trace is, for a caller that asked.
+    pub(crate) trace_state: Option<&'static str>,
+}
+
+impl Account {
+    /// The account of a request that nothing was done to yet.
+    pub(crate) fn open() -> Self {
+        Account { trace: random_id(), ..Account::default() }
+    }
+
+    fn value(&self) -> Option<HeaderValue> {
+        let Account { made, trace, is_unsaved, trace_state } = self;
+        let Made { counts, without, learned, repaired, hops, untranslated, adapted } = made;
+        let Counts { restored, missed, ambiguous, dropped } = counts;
+        let mut value = format!(
+            "restored={restored}; missed={missed}; ambiguous={ambiguous}; dropped={dropped}; trace={trace}"
+        );
+        for (name, count) in [("bypassed", without.bypassed), ("flattened", without.told)] {
+            if count > 0 {
+                value.push_str(&format!("; {name}={count}"));
+            }
+        }
+        if without.is_off {
+            value.push_str("; thinking=off");
+        }
+        for (name, repair) in [("learned", learned), ("repaired", repaired)] {
+            if let Some(repair) = repair {
+                value.push_str(&format!("; {name}={}", repair.as_str()));
+            }
+        }
+        if !untranslated.is_empty() {
+            value.push_str("; untranslated=");
+            value.push_str(&untranslated.join(","));
+        }
+        if !adapted.is_empty() {
+            value.push_str(&format!("; adapted={}", adapted.join(",")));
+        }
+        if *hops > 0 {
+            value.push_str(&format!("; hops={hops}"));
+        }
+        if *is_unsaved {
+            value.push_str("; unsaved=1");
+        }
+        if let Some(state) = trace_state {
+            value.push_str(&format!("; trace_state={state}"));
+        }
+        HeaderValue::try_from(value).ok()
+    }
+
+    /// Puts the header on an answer.
+    pub(crate) fn explain(&self, answer: &mut Response<Flow>, seen: &Seen) {
+        self.put_on(answer);
+        let Made { counts, hops, .. } = self.made;
+        seen.tell(&Progress::Explained { id: &self.trace, counts, hops });
+    }
+
+    /// Puts the header on an answer, in place of one that is there.
+    pub(crate) fn put_on(&self, answer: &mut Response<Flow>) {
+        if let Some(value) = self.value() {
+            answer.headers_mut().insert(EXPLAINS, value);
+        }
+    }
+}
+
+/// An answer with a JSON body.
+pub(crate) fn json(status: u16, body: impl Into<Bytes>) -> Response<Flow> {
+    typed(status, "application/json", body)
+}
+
+/// An answer with a body of that type.
+pub(crate) fn typed(status: u16, media: &'static str, body: impl Into<Bytes>) -> Response<Flow> {
+    let mut answer = Response::new(Flow::whole(body.into()));
+    *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media));
+    answer
+}
+
+/// An error in the form of the caller's API; of none in particular, in OpenAI's, which most clients read.
+pub(crate) fn refusal(wire: Option<&dyn Wire>, turned: &Turned) -> Response<Flow> {
+    let error = ErrorBody {
+        status: turned.status,
+        code: turned.code.to_owned(),
+        message: turned.message.clone(),
+    };
+    let body = match wire {
+        Some(wire) => wire.write_error(&error),
+        None => plain_error(&error),
+    };
+    let mut answer = json(turned.status, body);
+    let wait = turned.retry_after.or((turned.status == 503).then_some(1));
+    if let Some(wait) = wait {
+        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait));
+    }
+    answer
+}
+
+fn plain_error(error: &ErrorBody) -> String {
+    let raw = Raw::build(|w: &mut Writer| {
+        w.object(|w| {
+            w.key("error").object(|w| {
+                w.field_str("message", &error.message);
+                w.field_str("type", &error.code);
+                w.field_str("code", &error.code);
+            });
+        });
+    });
+    raw.as_str().to_owned()
+}

@@ -1,0 +1,127 @@
+//! Makes the request that the gateway would send, by the same steps, and does not send it.
+
+use crate::accept::place::Face;
+use crate::attempt::sending::Job;
+use crate::door::Turned;
+use crate::house::{Estate, Fittings, House, Options, Stage};
+use crate::identify::keys::Pass;
+use crate::models::route::{Models, Route};
+use crate::observe::bus::Seen;
+use crate::relay::ask::{self, Wanted};
+use crate::serve::serve_request::with_pass;
+use crate::store::learned::now;
+use crate::store::vault::{VaultError, Vaults};
+use crate::store::waits::Waits;
+use bytes::Bytes;
+use http::Request;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use thinkthrough_core::exchange::Restore;
+use thinkthrough_core::outgoing::Outgoing;
+use thinkthrough_core::plane::Tenant;
+use thinkthrough_core::provider::Target;
+use thinkthrough_core::wire::Wire;
+use tokio::sync::watch;
+
+/// A caller's request that is to be shown.
+#[derive(Clone, Debug)]
+pub struct Unsent {
+    /// The wire that it is written for.
+    pub wire: &'static dyn Wire,
+    /// Its body.
+    pub body: Bytes,
+    /// The model, whatever the body says.
+    pub model: String,
+    /// Settings as `x-thinkthrough-set` names them: `reasoning.effort=high`.
+    pub settings: Vec<String>,
+    /// The name of the client's session.
+    pub session: Option<String>,
+    /// The rights of its key; `None` for callers without one.
+    pub pass: Option<Arc<Pass>>,
+}
+
+/// A request to a provider that is not sent.
+#[derive(Clone, Debug)]
+pub struct Preview {
+    /// The request with its body.
+    pub outgoing: Outgoing,
+    /// The model, with what its refusals taught.
+    pub target: Target,
+    /// Why the gateway refuses the request instead of sending it.
+    pub refusal: Option<String>,
+}
+
+/// Makes the first request that a gateway with these models, records and options sends for this one.
+///
+/// # Errors
+/// When the gateway refuses the request before its body is made; the error is a sentence for its caller.
+pub async fn preview(
+    models: Arc<dyn Models>,
+    vaults: Option<Arc<dyn Vaults>>,
+    options: Options,
+    unsent: Unsent,
+) -> Result<Preview, String> {
+    let Unsent { wire, body, model, settings, session, pass } = unsent;
+    let models = reaching(models, &model);
+    let house = house(models, vaults, options, pass).await.map_err(|VaultError(why)| why)?;
+    let mut request = Request::new(());
+    let headers = request.headers_mut();
+    for (name, value) in
+        [("x-thinkthrough-set", Some(settings.join(","))), ("x-thinkthrough-session", session)]
+    {
+        let Some(value) = value.filter(|it| !it.is_empty()) else { continue };
+        let value = value.as_bytes().try_into();
+        headers.insert(name, value.map_err(|_| format!("`{name}` cannot have this value"))?);
+    }
+    let (parts, ()) = request.into_parts();
+    let wanted = Wanted { face: Face::of(wire), model: Some(model), stream: None };
+    let first = ask::first(house, (parts, body), wanted, wire).await;
+    let first = first.map_err(|Turned { message, .. }| message)?;
+    let refusal = first.job.check(&first.prepared).err().map(|turned| turned.message);
+    let body = String::from_utf8_lossy(&first.job.body).into_owned();
+    let outgoing = Outgoing { body, ..first.prepared.exchange.outgoing().clone() };
+    let target = taught(&first.job);
+    Ok(Preview { outgoing, target, refusal })
+}
+
+/// The models of a caller that has a key for its provider, if the name leads nowhere without one.
+fn reaching(models: Arc<dyn Models>, name: &str) -> Arc<dyn Models> {
+    match models.find(name) {
+        Ok(_) => models,
+        Err(_) => models.with_key().unwrap_or(models),
+    }
+}
+
+/// A gateway that takes one request.
+async fn house(
+    models: Arc<dyn Models>,
+    vaults: Option<Arc<dyn Vaults>>,
+    options: Options,
+    pass: Option<Arc<Pass>>,
+) -> Result<Arc<House>, VaultError> {
+    let facts = vaults.as_ref().and_then(|vaults| vaults.facts());
+    let estate = Arc::new(Estate::new(Fittings::new(models, vaults, options)));
+    if let Some(facts) = facts {
+        let known = facts.read(now()).await?.unwrap_or_default();
+        estate.fittings().learned.stored(known, now());
+    }
+    let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let share = estate.budget.caller(peer);
+    let seen = Seen::new(&estate.bus, now(), "nowhere");
+    let (_, stage) = watch::channel(Stage::Open);
+    let house = estate.house(seen, stage, (peer, &share));
+    let house = match pass {
+        Some(pass) if Tenant::named(pass.tenant.as_str()).is_ok() => with_pass(&house, pass),
+        // Callers known by their provider's credential have no gateway key, which would limit their models.
+        pass => House { pass, ..House::clone(&house) },
+    };
+    Ok(Arc::new(House { waits: Arc::new(Waits::patient()), ..house }))
+}
+
+/// The model with what its refusals taught, if requests to it heed that.
+fn taught(job: &Job) -> Target {
+    let Route { target, handling, .. } = &*job.route;
+    let heeds = handling.restore == Restore::Recommended && !handling.dry_run;
+    let repair = job.made.learned.filter(|_| heeds);
+    repair.and_then(|repair| repair.taught_to(target)).unwrap_or_else(|| target.clone())
+}
