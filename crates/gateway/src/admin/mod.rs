@@ -2,5 +2,6 @@
 
 pub(crate) mod kept_responses;
 pub(crate) mod listening;
+pub(crate) mod open;
 pub(crate) mod traced;
 pub(crate) mod ui;

@@ -7,7 +7,7 @@ use crate::observe::bus::Seen;
 use crate::observe::progress::Progress;
 use crate::respond::flow::Flow;
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
 use thinkthrough_core::decision::Counts;
 use thinkthrough_core::json::{Raw, Writer};
@@ -130,4 +130,25 @@ fn plain_error(error: &ErrorBody) -> String {
         });
     });
     raw.as_str().to_owned()
+}
+
+/// The answer of somebody who is not let in.
+pub(crate) fn turned_away(
+    seen: &Seen,
+    wire: Option<&'static dyn Wire>,
+    turned: &Turned,
+) -> Response<Flow> {
+    /// Seconds until a store that was away is looked at again, at most.
+    const SOON: HeaderValue = HeaderValue::from_static("5");
+    let mut answer = refusal(wire, turned);
+    match turned.status {
+        401 => {
+            seen.tell(&Progress::TurnedAway);
+            let scheme = HeaderValue::from_static("Bearer");
+            answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+        }
+        503 => drop(answer.headers_mut().insert(RETRY_AFTER, SOON)),
+        _ => {}
+    }
+    answer
 }

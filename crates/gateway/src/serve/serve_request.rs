@@ -1,20 +1,29 @@
-//! One request, from the door to the head of its answer.
+//! One request, stage by stage.
+//!
+//! | stage | folder | what it does, and why it stands here |
+//! | --- | --- | --- |
+//! | observe | `observe/` | opens the request's report first, so that a refusal leaves its line and its count too |
+//! | accept | `accept/` | checks host, path and head, which costs nothing, before anything is looked up |
+//! | identify | `request/identity.rs`, `identify/` | finds the tenant of the key before the body is read: a stranger costs no memory |
+//! | request | `request/`, `spending/` | reads the body, finds the model and the limits of the key, looks up kept thoughts; only now is known what they are looked up for |
+//! | attempt | `attempt/` | builds the body, reserves its tokens and dollars, sends it; a refusal is repaired, another key or model is tried. All of that comes before the first byte of an answer, because no byte can be taken back |
+//! | respond | `respond/`, `answer/` | hands the answer on as it comes, and keeps its record before the last event goes out: a tool loop may be back in milliseconds |
+//!
+//! [`serve_request`] has the first three. The others are one call for a request to a model, [`ask::answer`], and one for a
+//! provider's own API, [`pass::raw`]; they share the stages below. `admin/` answers what is not asked of a model.
 
 use crate::accept::admission::{self, Visit};
 use crate::accept::place::{self, Face, Nowhere, Place};
 use crate::admin::kept_responses;
 use crate::admin::listening;
+use crate::admin::open;
 use crate::admin::traced;
 use crate::admin::ui;
 use crate::door::{self, Turned, turned};
 use crate::house::{Estate, House, Stage, ended};
 use crate::identify::keys::{Allowed, Pass};
 use crate::load::{Holder, Share};
-use crate::models::list;
-use crate::models::route::{Listed, find};
-use crate::observe::audit::Audit;
 use crate::observe::bus::Seen;
-use crate::observe::metrics;
 use crate::observe::progress::Progress;
 use crate::observe::story::now;
 use crate::raw::pass;
@@ -23,12 +32,11 @@ use crate::relay::count;
 use crate::request::edge::HEAD_LINES;
 use crate::request::edge::headers::is_forwarded;
 use crate::request::edge::inbound::Inbound;
-use crate::request::identity::{identify, keys_unavailable};
+use crate::request::identity;
 use crate::respond::flow::Flow;
 use crate::respond::patient::Pace;
-use crate::respond::reply::{json, refusal, typed};
+use crate::respond::reply::{refusal, turned_away};
 use crate::respond::watched::{Caught, Entry, Interrupted, Watched};
-use http::header::{HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{Request, Response};
 use hyper::body::{Body as _, Incoming};
@@ -52,8 +60,8 @@ pub(crate) struct Guest {
     pub(crate) stage: watch::Receiver<Stage>,
 }
 
-/// Answers a request.
-pub(crate) async fn respond(
+/// Answers a request. Whatever happens within, the caller gets an answer in the words of its own wire.
+pub(crate) async fn serve_request(
     estate: &Arc<Estate>,
     guest: &Guest,
     request: Request<Incoming>,
@@ -63,12 +71,15 @@ pub(crate) async fn respond(
     let place = place::find(&parts.method, parts.uri.path());
     let route = place.as_ref().map_or("nowhere", Place::label);
     let wire = spoken(&place);
+    // Observe: from here on everything is told to `seen`, so that even a request that is refused leaves its line.
     let seen = Seen::new(&estate.bus, now(), route);
     let house = estate.house(Arc::clone(&seen), guest.stage.clone(), (guest.peer, &guest.share));
     let entry = Entry::new(Arc::clone(&seen), Arc::clone(&guest.pace));
-    let work = Caught(Box::pin(admitted(estate, guest, &house, parts, body, place)));
+    let stages = async {
+        stages(estate, guest, &house, (parts, body), place).await.unwrap_or_else(|early| early)
+    };
     let answer = tokio::select! {
-        done = work => done.unwrap_or_else(|()| {
+        done = Caught(Box::pin(stages)) => done.unwrap_or_else(|()| {
             seen.tell(&Progress::Panicked);
             let turned = turned(500, "internal_error", "the request failed within the gateway");
             refusal(wire, &turned)
@@ -82,60 +93,39 @@ pub(crate) async fn respond(
     Watched::over(answer, entry, interrupted, wire)
 }
 
-/// The wire of the place that is asked.
-fn spoken(place: &Result<Place, Nowhere>) -> Option<&'static dyn Wire> {
-    place.as_ref().ok().and_then(Place::face).map(Face::spoken)
-}
-
-/// The answer, if the caller may have one.
-async fn admitted(
+/// The stages in their order. `Err` is the answer of a request that goes no further.
+async fn stages(
     estate: &Arc<Estate>,
     guest: &Guest,
     house: &Arc<House>,
-    mut parts: Parts,
-    body: Inbound,
+    (mut parts, body): (Parts, Inbound),
     place: Result<Place, Nowhere>,
-) -> Response<Flow> {
+) -> Result<Response<Flow>, Response<Flow>> {
     let began = Instant::now();
     let wire = spoken(&place);
-    if parts.headers.len() > HEAD_LINES {
-        let message = format!("the head has more than {HEAD_LINES} lines; send fewer");
-        return refusal(wire, &turned(431, "request_headers_too_large", message));
-    }
-    let (local, hosts) = (guest.local, house.options.hosts.as_slice());
-    let visit = Visit { local, hosts, has_body: !body.is_end_stream() };
-    if let Err(turned) = admission::check(&parts, &visit) {
-        return refusal(None, &turned);
-    }
-    let place = match place {
-        Ok(place) => place,
-        Err(nowhere) => return lost(nowhere, parts.uri.path()),
-    };
-    let is_for_admins =
-        matches!(place, Place::Metrics | Place::Live | Place::Ready | Place::Viewer { .. });
-    if guest.is_admin && !is_for_admins {
-        return lost(Nowhere::Path, parts.uri.path());
-    }
-    if place == Place::Metrics && !may_count(guest, house, &parts) {
-        let message = match house.options.has_admin {
-            true => "metrics are asked for on the listener of `[server] admin_listen`",
-            false => "metrics are for callers on this machine; set `[server] admin_listen`",
-        };
-        return refusal(None, &turned(403, "forbidden", message));
-    }
+    let place = accept(guest, house, &parts, &body, place)?;
+
+    // What needs no key of the gateway is answered before one is asked for: a probe has none, and the viewer has its own.
     if let Place::Viewer { path } = &place {
-        return view(estate, guest, house, (parts, body), path).await;
+        check_is_local(guest, house, &parts, "the viewer")?;
+        let (pace, port) = (&guest.pace, guest.local.port());
+        let visit = ui::Visit { estate, house, pace, parts, body, port };
+        return Ok(Box::pin(ui::answer(visit, path)).await);
+    }
+    if place == Place::Metrics {
+        check_is_local(guest, house, &parts, "metrics")?;
     }
     if place.is_open() {
-        return open(estate, house, &place);
+        return Ok(open::answer(estate, house, &place));
     }
-    let house = match admit(house, &mut parts).await {
-        Ok(house) => house,
-        Err(turned) => return turned_away(house, wire, &turned),
-    };
+
+    let admitted = identify(house, &mut parts).await;
+    let house = admitted.map_err(|turned| turned_away(&house.seen, wire, &turned))?;
     let tenant = house.pass.as_ref().map(|pass| pass.tenant.to_string()).unwrap_or_default();
     house.seen.tell(&Progress::Admitted { tenant: &tenant, took: began.elapsed() });
-    match place {
+
+    Ok(match place {
+        // Request, attempt, respond.
         Place::Answer { face, model, stream } => {
             ask::answer(&house, parts, body, Wanted { face, model, stream }).await
         }
@@ -143,80 +133,78 @@ async fn admitted(
         Place::Count { face, model } => {
             Box::pin(count::answer(&house, parts, body, face, model)).await
         }
-        Place::Events => Box::pin(listening::answer(&house, &guest.pace, parts)).await,
-        Place::Kept { id } => Box::pin(kept_responses::answer(&house, &parts, &id)).await,
-        Place::Trace { id } => Box::pin(traced::answer(&house, &parts, &id)).await,
         Place::Raw { provider, path } => {
             Box::pin(pass::raw(&house, parts, body, &provider, &path)).await
         }
-        Place::Models(face) => {
-            let face = spoken_by(face, &parts);
-            json(200, list::models(face, &house.models.list()))
-        }
-        Place::Model { face, name } => model(&house, spoken_by(face, &parts), wire, &name),
+        // Admin.
+        Place::Events => Box::pin(listening::answer(&house, &guest.pace, parts)).await,
+        Place::Kept { id } => Box::pin(kept_responses::answer(&house, &parts, &id)).await,
+        Place::Trace { id } => Box::pin(traced::answer(&house, &parts, &id)).await,
+        Place::Models(face) => open::models(&house, face, &parts),
+        Place::Model { face, name } => open::model(&house, (face, &parts), wire, &name),
         Place::Live | Place::Metrics | Place::Ready | Place::Root | Place::Viewer { .. } => {
-            open(estate, &house, &place)
+            open::answer(estate, &house, &place)
         }
-    }
+    })
 }
 
-/// The answer of somebody who is not let in.
-fn turned_away(house: &House, wire: Option<&'static dyn Wire>, turned: &Turned) -> Response<Flow> {
-    /// Seconds until a store that was away is looked at again, at most.
-    const SOON: HeaderValue = HeaderValue::from_static("5");
-    let mut answer = refusal(wire, turned);
-    match turned.status {
-        401 => {
-            house.seen.tell(&Progress::TurnedAway);
-            let scheme = HeaderValue::from_static("Bearer");
-            answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
-        }
-        503 => drop(answer.headers_mut().insert(RETRY_AFTER, SOON)),
-        _ => {}
-    }
-    answer
+/// The wire of the place that is asked.
+fn spoken(place: &Result<Place, Nowhere>) -> Option<&'static dyn Wire> {
+    place.as_ref().ok().and_then(Place::face).map(Face::spoken)
 }
 
-/// Who asks for `/v1/models` with a version of this API wants its lists; the path is the same.
-fn spoken_by(face: Face, parts: &Parts) -> Face {
-    const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
-    if face == Face::Chat && parts.headers.contains_key(VERSION) { Face::Messages } else { face }
-}
-
-/// The viewer is where metrics are: on their own listener, else for callers on this machine.
-async fn view(
-    estate: &Arc<Estate>,
+/// Accept: what the head alone says, before anything is looked up or read. A page of another site that reaches this
+/// listener through a browser learns nothing, not even which paths there are.
+fn accept(
     guest: &Guest,
-    house: &Arc<House>,
-    (parts, body): (Parts, Inbound),
-    path: &str,
-) -> Response<Flow> {
-    if !may_count(guest, house, &parts) {
-        let message = match house.options.has_admin {
-            true => "the viewer is on the listener of `[server] admin_listen`",
-            false => "the viewer is for callers on this machine; set `[server] admin_listen`",
-        };
-        return refusal(None, &turned(403, "forbidden", message));
+    house: &House,
+    parts: &Parts,
+    body: &Inbound,
+    place: Result<Place, Nowhere>,
+) -> Result<Place, Response<Flow>> {
+    if parts.headers.len() > HEAD_LINES {
+        let message = format!("the head has more than {HEAD_LINES} lines; send fewer");
+        let turned = turned(431, "request_headers_too_large", message);
+        return Err(refusal(spoken(&place), &turned));
     }
-    let (pace, port) = (&guest.pace, guest.local.port());
-    let visit = ui::Visit { estate, house, pace, parts, body, port };
-    Box::pin(ui::answer(visit, path)).await
+    let (local, hosts) = (guest.local, house.options.hosts.as_slice());
+    let visit = Visit { local, hosts, has_body: !body.is_end_stream() };
+    admission::check(parts, &visit).map_err(|turned| refusal(None, &turned))?;
+    let place = place.map_err(|nowhere| open::nowhere(nowhere, parts.uri.path()))?;
+    let is_for_admins =
+        matches!(place, Place::Metrics | Place::Live | Place::Ready | Place::Viewer { .. });
+    match guest.is_admin && !is_for_admins {
+        true => Err(open::nowhere(Nowhere::Path, parts.uri.path())),
+        false => Ok(place),
+    }
 }
 
-/// Metrics are for their own listener; without one, for callers on this machine that speak for themselves.
-fn may_count(guest: &Guest, house: &House, parts: &Parts) -> bool {
-    if house.options.has_admin {
-        return guest.is_admin;
+/// Metrics and the viewer are for their own listener; without one, for callers on this machine that speak for themselves.
+fn check_is_local(
+    guest: &Guest,
+    house: &House,
+    parts: &Parts,
+    what: &str,
+) -> Result<(), Response<Flow>> {
+    let is_local = guest.peer.to_canonical().is_loopback() && !is_forwarded(&parts.headers);
+    if guest.is_admin || is_local && !house.options.has_admin {
+        return Ok(());
     }
-    guest.is_admin || guest.peer.to_canonical().is_loopback() && !is_forwarded(&parts.headers)
+    let verb = if what == "metrics" { "are" } else { "is" };
+    let message = match house.options.has_admin {
+        true => format!("{what} {verb} on the listener of `[server] admin_listen`"),
+        false => format!("{what} {verb} for callers on this machine; set `[server] admin_listen`"),
+    };
+    Err(refusal(None, &turned(403, "forbidden", message)))
 }
 
-/// Lets the caller in: its key names the tenant and goes no further.
-async fn admit(house: &Arc<House>, parts: &mut Parts) -> Result<Arc<House>, Turned> {
+/// Identify: the key names the tenant and goes no further. It stands before the body is read, so that a stranger costs no
+/// memory, and before the model is looked up, because a key sees its own models only.
+async fn identify(house: &Arc<House>, parts: &mut Parts) -> Result<Arc<House>, Turned> {
     let credential = door::credential(&parts.uri, &parts.headers)?;
     let key = door::exposed(&credential);
     let began = Instant::now();
-    let pass = identify(&house.options, key, house.waits.left()).await;
+    let pass = identity::identify(&house.options, key, house.waits.left()).await;
     house.waits.took(began.elapsed());
     let pass = pass?;
     hear(house, key);
@@ -253,58 +241,4 @@ fn hear(house: &House, key: Option<&str>) {
     if let (Some(heard), Some(key)) = (&house.options.heard, key) {
         heard.hear(key);
     }
-}
-
-/// What the gateway itself answers, whoever asks.
-fn open(estate: &Estate, house: &House, place: &Place) -> Response<Flow> {
-    let are_known = house.options.keys.as_ref().is_none_or(|keys| keys.are_known());
-    let is_up = house.vaults.as_ref().is_none_or(|vaults| vaults.is_up());
-    let is_displaced = house.vaults.as_ref().is_some_and(|vaults| vaults.is_displaced());
-    let mut backlog = house.vaults.as_ref().map(|vaults| vaults.backlog()).unwrap_or_default();
-    backlog.is_refused |= !is_up;
-    match place {
-        Place::Ready if estate.is_closing() => typed(503, TEXT, "closing\n"),
-        Place::Ready if is_displaced => typed(503, TEXT, STORE_DISPLACED),
-        Place::Ready if !are_known => typed(503, TEXT, "keys_unavailable\n"),
-        // Nobody is sent elsewhere for it: traffic goes on, without the thoughts that are kept.
-        Place::Ready if backlog.is_refused => typed(200, TEXT, "degraded\n"),
-        Place::Live | Place::Ready => typed(200, TEXT, "ok\n"),
-        Place::Metrics => {
-            let traces = house.options.audit.as_ref().map_or(0, Audit::waiting_now);
-            estate.bus.metrics.see(backlog, traces);
-            typed(200, metrics::TEXT, estate.bus.metrics.text(is_up))
-        }
-        _ if !are_known => turned_away(house, None, &keys_unavailable()),
-        _ => typed(200, TEXT, "Thinkthrough is running\n"),
-    }
-}
-
-const TEXT: &str = "text/plain; charset=utf-8";
-/// The answer of `/readyz` while nothing that is kept would last.
-const STORE_DISPLACED: &str = "store_displaced: the store's file was removed or replaced; put it back and start the gateway again\n";
-
-fn model(house: &House, face: Face, wire: Option<&'static dyn Wire>, name: &str) -> Response<Flow> {
-    match find(&*house.models, name) {
-        Ok(route) => {
-            let listed = Listed { name: name.to_owned(), provider: route.target.provider.clone() };
-            json(200, list::model(face, &listed))
-        }
-        Err(turned) => refusal(wire, &turned),
-    }
-}
-
-fn lost(nowhere: Nowhere, path: &str) -> Response<Flow> {
-    let path: String = path.chars().filter(char::is_ascii_graphic).take(200).collect();
-    let turned = match nowhere {
-        Nowhere::Path => turned(404, "not_found", format!("there is nothing at `{path}`")),
-        Nowhere::Compaction => {
-            let message = "the gateway compacts no conversations; a provider that does is asked at \
-                           `/p/{provider}/v1/responses/compact`";
-            turned(400, "compaction_unsupported", message)
-        }
-        Nowhere::Method => {
-            turned(405, "method_not_allowed", format!("`{path}` is asked with another method"))
-        }
-    };
-    refusal(None, &turned)
 }

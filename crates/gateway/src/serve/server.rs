@@ -6,7 +6,7 @@ use crate::observe::progress::News;
 use crate::request::edge::HEAD_LINES;
 use crate::respond::patient::Patient;
 use crate::respond::stuck::only_stuck;
-use crate::serve::serve_request::{Guest, respond};
+use crate::serve::serve_request::{Guest, serve_request};
 use crate::serve::sharing::Sharing;
 use crate::store::vault::Vaults;
 use hyper::service::service_fn;
@@ -227,7 +227,7 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let (pace, limit) = (Arc::clone(&guest.pace), estate.fittings().options.write_idle);
     let service = service_fn(move |request| {
         let (estate, guest) = (Arc::clone(&estate), Arc::clone(&guest));
-        async move { Ok::<_, Infallible>(respond(&estate, &guest, request).await) }
+        async move { Ok::<_, Infallible>(serve_request(&estate, &guest, request).await) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
