@@ -1,7 +1,7 @@
 //! Laws of what callers send, under the driver of the core's laws.
 
 use crate::accept::admission::{check_members, fits_path, segments};
-use crate::door::{credential, exposed};
+use crate::credential::{self, exposed};
 use crate::load::{Caps, MESSAGES};
 use crate::request::edge::headers::Crossing;
 use crate::request::take::json_within;
@@ -54,13 +54,14 @@ const PATH_WORDS: &[&[u8]] = &[
 fn taken_paths_mean_the_same_to_everybody(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(parts) = segments(&text) {
-        let mut seen = text.to_string();
+        let mut reporter = text.to_string();
         for _ in 0..12 {
-            let read = seen.split(['/', '\\']).map(|part| part.split(';').next().unwrap_or(part));
+            let read =
+                reporter.split(['/', '\\']).map(|part| part.split(';').next().unwrap_or(part));
             let upwards = read.filter(|part| part.trim_matches('\0') == "..").count();
-            assert_eq!(upwards, 0, "{text:?} as {seen:?}");
-            assert!(!seen.contains(['?', '#', '\\', '\0']), "{text:?} as {seen:?}");
-            seen = generously_unpacked(&seen);
+            assert_eq!(upwards, 0, "{text:?} as {reporter:?}");
+            assert!(!reporter.contains(['?', '#', '\\', '\0']), "{text:?} as {reporter:?}");
+            reporter = generously_unpacked(&reporter);
         }
         let joined = format!("/{}", parts.join("/"));
         assert_eq!(segments(&joined).ok(), Some(parts), "{text:?}");
@@ -165,7 +166,7 @@ fn forwarded_headers_carry_nothing_that_is_the_gateways(bytes: &[u8]) {
     let more = ["x-custom-*".to_owned(), "*".to_owned(), "cookie".to_owned()];
     let crossing = Crossing::to_all_with_ours(&more);
     let sent = crossing.request(&callers);
-    let found = credential(&Uri::from_static("/"), &sent);
+    let found = credential::of(&Uri::from_static("/"), &sent);
     assert!(found.is_ok_and(|auth| exposed(&auth).is_none()), "{sent:?}");
     for (name, value) in &sent {
         assert!(callers.get_all(name).iter().any(|it| it == value), "{name}: {value:?}");

@@ -12,8 +12,8 @@ mod accept;
 mod admin;
 mod answer;
 mod attempt;
-mod door;
-mod house;
+mod credential;
+
 mod identify;
 #[cfg(test)]
 mod laws;
@@ -22,28 +22,30 @@ mod models;
 mod names;
 mod observe;
 mod raw;
+mod rejection;
 mod relay;
 mod request;
 mod respond;
 mod serve;
 mod spending;
+mod state;
 mod store;
 mod tls;
 
-pub use house::Options;
-pub use identify::guests::Viewer;
 pub use identify::heard::{Covering, Heard};
 pub use identify::keys::{Access, Keys, Looking, Pass};
+pub use identify::sign_ins::Viewer;
 pub use load::InFlight;
-pub use request::edge::headers::may_forward;
 pub use models::pool::Pool;
 pub use models::route::{Listed, Models, OnDisconnect, Route, Unrouted};
 pub use observe::audit::{Audit, FindTraces, TracesTo};
 pub use observe::events::{Events, FindMasker};
 pub use observe::log::{Log, LogForm};
 pub use observe::spans::{SPANS, Traces};
+pub use request::edge::headers::may_forward;
 pub use serve::preview::{Preview, Unsent, preview};
 pub use serve::server::{Running, serve};
+pub use state::Options;
 pub use store::read_only::ReadOnly;
 pub use store::vault::{
     Facts, KeptResponses, Later, Ledgers, Looked, Lost, Owner, SharedPlaces, Soon, Spill, Vault,

@@ -1,16 +1,17 @@
 //! `GET` and `DELETE /v1/responses/{id}`: answers that are kept by their ids, here or at their upstream.
 
 use crate::attempt::sending::failed;
-use crate::door::{self, Turned, turned};
-use crate::house::House;
+use crate::credential;
+use crate::raw::pass::pass;
+use crate::rejection::{Rejection, rejection};
+use crate::request::asking::{credential_for, keyless_tenants};
 use crate::request::edge::headers::Crossing;
 use crate::request::edge::query::with_query;
-use crate::raw::pass::pass;
-use crate::request::asking::{credential_for, keyless_tenants};
 use crate::request::provider_resource::{Access, Ids};
 use crate::request::references::patiently;
 use crate::respond::flow::Flow;
 use crate::respond::reply::{Account, json, refusal};
+use crate::state::RequestState;
 use crate::store::vault::KeptResponses;
 use http::request::Parts;
 use http::{Method, Response};
@@ -23,17 +24,17 @@ use thinkthrough_core::wire::resource::{Kind, Resource};
 use thinkthrough_core::wire::responses::Responses;
 
 /// Gives or deletes a kept answer.
-pub(crate) async fn answer(house: &House, parts: &Parts, id: &str) -> Response<Flow> {
-    let outcome = found(house, parts, id).await;
-    let mut answer = outcome.unwrap_or_else(|turned| refusal(Some(&Responses), &turned));
-    Account::open().explain(&mut answer, &house.seen);
+pub(crate) async fn answer(state: &RequestState, parts: &Parts, id: &str) -> Response<Flow> {
+    let outcome = found(state, parts, id).await;
+    let mut answer = outcome.unwrap_or_else(|rejection| refusal(Some(&Responses), &rejection));
+    Account::open().explain(&mut answer, &state.reporter);
     answer
 }
 
-async fn found(house: &House, parts: &Parts, id: &str) -> Result<Response<Flow>, Turned> {
-    let credential = door::credential(&parts.uri, &parts.headers)?;
-    for kept_responses in all_kept_responses(house, &credential) {
-        let Some(row) = patiently(&house.waits, kept_responses.get(id.to_owned())).await? else {
+async fn found(state: &RequestState, parts: &Parts, id: &str) -> Result<Response<Flow>, Rejection> {
+    let credential = credential::of(&parts.uri, &parts.headers)?;
+    for kept_responses in all_kept_responses(state, &credential) {
+        let Some(row) = patiently(&state.waits, kept_responses.get(id.to_owned())).await? else {
             continue;
         };
         let is_deleted = parts.method == Method::DELETE;
@@ -43,20 +44,20 @@ async fn found(house: &House, parts: &Parts, id: &str) -> Result<Response<Flow>,
             Some(_) => json(200, deleted(id)),
             None => {
                 let model = doc.root().string("model").unwrap_or_default();
-                ask_upstream(house, parts, &credential, &model, id).await?
+                ask_upstream(state, parts, &credential, &model, id).await?
             }
         };
         if is_deleted && answer.status().is_success() {
-            patiently(&house.waits, kept_responses.delete(id.to_owned())).await?;
+            patiently(&state.waits, kept_responses.delete(id.to_owned())).await?;
         }
         return Ok(answer);
     }
     Err(missing(id))
 }
 
-fn missing(id: &str) -> Turned {
+fn missing(id: &str) -> Rejection {
     let id = short(id);
-    turned(404, "not_found", format!("Response with id '{id}' not found."))
+    rejection(404, "not_found", format!("Response with id '{id}' not found."))
 }
 
 fn deleted(id: &str) -> String {
@@ -71,18 +72,18 @@ fn deleted(id: &str) -> String {
 }
 
 /// The answers that the caller may have. No model says here whose the caller is, so it is any whom a model would say.
-fn all_kept_responses(house: &House, credential: &Auth) -> Vec<Arc<dyn KeptResponses>> {
-    let Some(vaults) = &house.vaults else { return Vec::new() };
-    let tenants = tenants(house, credential);
+fn all_kept_responses(state: &RequestState, credential: &Auth) -> Vec<Arc<dyn KeptResponses>> {
+    let Some(vaults) = &state.vaults else { return Vec::new() };
+    let tenants = tenants(state, credential);
     tenants.iter().filter_map(|tenant| vaults.kept_responses(tenant)).collect()
 }
 
 /// The tenants that the caller may be.
-pub(crate) fn tenants(house: &House, credential: &Auth) -> Vec<Tenant> {
-    match &house.pass {
+pub(crate) fn tenants(state: &RequestState, credential: &Auth) -> Vec<Tenant> {
+    match &state.pass {
         Some(pass) => vec![pass.tenant.clone()],
         None => {
-            let House { models, options, vaults, .. } = house;
+            let RequestState { models, options, vaults, .. } = state;
             keyless_tenants(&**models, options, vaults.as_ref(), credential)
         }
     }
@@ -90,15 +91,15 @@ pub(crate) fn tenants(house: &House, credential: &Auth) -> Vec<Tenant> {
 
 /// The upstream's own answer to the same question.
 async fn ask_upstream(
-    house: &House,
+    state: &RequestState,
     parts: &Parts,
     credential: &Auth,
     model: &str,
     id: &str,
-) -> Result<Response<Flow>, Turned> {
-    let room = house.load.share.passing()?;
-    let route = house.models.find(model).map_err(|_| missing(id))?;
-    if let Some(access) = Access::of(house, &route.target.provider) {
+) -> Result<Response<Flow>, Rejection> {
+    let room = state.load.share.passing()?;
+    let route = state.models.find(model).map_err(|_| missing(id))?;
+    if let Some(access) = Access::of(state, &route.target.provider) {
         access.admit_path(&Resource::new(Kind::Response, id)).await?;
         access.admit(&Ids::of_parameters(parts.uri.query())).await?;
     }
@@ -107,7 +108,7 @@ async fn ask_upstream(
     let mut send = Outbound::new(parts.method.clone(), &url).map_err(refuse)?;
     send.headers = Crossing::to(&route).request(&parts.headers);
     send.auth = credential_for(&route, credential.clone());
-    house.tab.enter(house.pass.as_deref(), || 0).await?;
-    send.gate = house.tab.gate(&route, || 0);
-    pass(house, &route, &send, (None, None), room).await
+    state.charges.enter(state.pass.as_deref(), || 0).await?;
+    send.gate = state.charges.gate(&route, || 0);
+    pass(state, &route, &send, (None, None), room).await
 }

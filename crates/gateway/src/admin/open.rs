@@ -1,40 +1,40 @@
 //! What the gateway itself answers.
 
 use crate::accept::place::{Face, Nowhere, Place};
-use crate::door::turned;
-use crate::house::{Estate, House};
 use crate::models::list;
 use crate::models::route::{Listed, find};
 use crate::observe::audit::Audit;
 use crate::observe::metrics;
+use crate::rejection::rejection;
 use crate::request::identity::keys_unavailable;
 use crate::respond::flow::Flow;
 use crate::respond::reply::{json, refusal, turned_away, typed};
+use crate::state::{Gateway, RequestState};
 use http::Response;
 use http::header::HeaderName;
 use http::request::Parts;
 use thinkthrough_core::wire::Wire;
 
 /// What the gateway itself answers, whoever asks.
-pub(crate) fn answer(estate: &Estate, house: &House, place: &Place) -> Response<Flow> {
-    let are_known = house.options.keys.as_ref().is_none_or(|keys| keys.are_known());
-    let is_up = house.vaults.as_ref().is_none_or(|vaults| vaults.is_up());
-    let is_displaced = house.vaults.as_ref().is_some_and(|vaults| vaults.is_displaced());
-    let mut backlog = house.vaults.as_ref().map(|vaults| vaults.backlog()).unwrap_or_default();
+pub(crate) fn answer(gateway: &Gateway, state: &RequestState, place: &Place) -> Response<Flow> {
+    let are_known = state.options.keys.as_ref().is_none_or(|keys| keys.are_known());
+    let is_up = state.vaults.as_ref().is_none_or(|vaults| vaults.is_up());
+    let is_displaced = state.vaults.as_ref().is_some_and(|vaults| vaults.is_displaced());
+    let mut backlog = state.vaults.as_ref().map(|vaults| vaults.backlog()).unwrap_or_default();
     backlog.is_refused |= !is_up;
     match place {
-        Place::Ready if estate.is_closing() => typed(503, TEXT, "closing\n"),
+        Place::Ready if gateway.is_closing() => typed(503, TEXT, "closing\n"),
         Place::Ready if is_displaced => typed(503, TEXT, STORE_DISPLACED),
         Place::Ready if !are_known => typed(503, TEXT, "keys_unavailable\n"),
         // Nobody is sent elsewhere for it: traffic goes on, without the thoughts that are kept.
         Place::Ready if backlog.is_refused => typed(200, TEXT, "degraded\n"),
         Place::Live | Place::Ready => typed(200, TEXT, "ok\n"),
         Place::Metrics => {
-            let traces = house.options.audit.as_ref().map_or(0, Audit::waiting_now);
-            estate.bus.metrics.see(backlog, traces);
-            typed(200, metrics::TEXT, estate.bus.metrics.text(is_up))
+            let traces = state.options.audit.as_ref().map_or(0, Audit::waiting_now);
+            gateway.bus.metrics.see(backlog, traces);
+            typed(200, metrics::TEXT, gateway.bus.metrics.text(is_up))
         }
-        _ if !are_known => turned_away(&house.seen, None, &keys_unavailable()),
+        _ if !are_known => turned_away(&state.reporter, None, &keys_unavailable()),
         _ => typed(200, TEXT, "Thinkthrough is running\n"),
     }
 }
@@ -44,23 +44,23 @@ const TEXT: &str = "text/plain; charset=utf-8";
 const STORE_DISPLACED: &str = "store_displaced: the store's file was removed or replaced; put it back and start the gateway again\n";
 
 /// The list of models, in the form of the API that is asked.
-pub(crate) fn models(house: &House, face: Face, parts: &Parts) -> Response<Flow> {
-    json(200, list::models(spoken_by(face, parts), &house.models.list()))
+pub(crate) fn models(state: &RequestState, face: Face, parts: &Parts) -> Response<Flow> {
+    json(200, list::models(spoken_by(face, parts), &state.models.list()))
 }
 
 /// One model of the list.
 pub(crate) fn model(
-    house: &House,
+    state: &RequestState,
     (face, parts): (Face, &Parts),
     wire: Option<&'static dyn Wire>,
     name: &str,
 ) -> Response<Flow> {
-    match find(&*house.models, name) {
+    match find(&*state.models, name) {
         Ok(route) => {
             let listed = Listed { name: name.to_owned(), provider: route.target.provider.clone() };
             json(200, list::model(spoken_by(face, parts), &listed))
         }
-        Err(turned) => refusal(wire, &turned),
+        Err(rejection) => refusal(wire, &rejection),
     }
 }
 
@@ -73,16 +73,16 @@ fn spoken_by(face: Face, parts: &Parts) -> Face {
 /// The answer to a path or method that leads nowhere.
 pub(crate) fn nowhere(nowhere: Nowhere, path: &str) -> Response<Flow> {
     let path: String = path.chars().filter(char::is_ascii_graphic).take(200).collect();
-    let turned = match nowhere {
-        Nowhere::Path => turned(404, "not_found", format!("there is nothing at `{path}`")),
+    let rejection = match nowhere {
+        Nowhere::Path => rejection(404, "not_found", format!("there is nothing at `{path}`")),
         Nowhere::Compaction => {
             let message = "the gateway compacts no conversations; a provider that does is asked at \
                            `/p/{provider}/v1/responses/compact`";
-            turned(400, "compaction_unsupported", message)
+            rejection(400, "compaction_unsupported", message)
         }
         Nowhere::Method => {
-            turned(405, "method_not_allowed", format!("`{path}` is asked with another method"))
+            rejection(405, "method_not_allowed", format!("`{path}` is asked with another method"))
         }
     };
-    refusal(None, &turned)
+    refusal(None, &rejection)
 }

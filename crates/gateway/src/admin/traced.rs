@@ -1,11 +1,12 @@
 //! `GET /v1/traces/{id}`: where the trace of a request is, and what stands in it.
 
 use crate::admin::kept_responses::tenants;
-use crate::door::{self, Turned, turned};
-use crate::house::House;
+use crate::credential;
 use crate::observe::audit::Place;
+use crate::rejection::{Rejection, rejection};
 use crate::respond::flow::Flow;
 use crate::respond::reply::{json, refusal};
+use crate::state::RequestState;
 use http::Response;
 use http::request::Parts;
 use thinkthrough_core::echo::short;
@@ -13,32 +14,32 @@ use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_store::Trace;
 
 /// Gives the trace of this id to whoever made its request.
-pub(crate) async fn answer(house: &House, parts: &Parts, id: &str) -> Response<Flow> {
-    let found = find(house, parts, id).await;
-    found.unwrap_or_else(|turned| refusal(None, &turned))
+pub(crate) async fn answer(state: &RequestState, parts: &Parts, id: &str) -> Response<Flow> {
+    let found = find(state, parts, id).await;
+    found.unwrap_or_else(|rejection| refusal(None, &rejection))
 }
 
-async fn find(house: &House, parts: &Parts, id: &str) -> Result<Response<Flow>, Turned> {
-    let credential = door::credential(&parts.uri, &parts.headers)?;
-    let missing = || turned(404, "not_found", format!("there is no trace `{}`", short(id)));
-    let audit = house.options.audit.as_ref().ok_or_else(missing)?;
-    let tenants = tenants(house, &credential);
+async fn find(state: &RequestState, parts: &Parts, id: &str) -> Result<Response<Flow>, Rejection> {
+    let credential = credential::of(&parts.uri, &parts.headers)?;
+    let missing = || rejection(404, "not_found", format!("there is no trace `{}`", short(id)));
+    let audit = state.options.audit.as_ref().ok_or_else(missing)?;
+    let tenants = tenants(state, &credential);
     let places = || tenants.iter().find_map(|tenant| audit.place(tenant.as_str(), id));
     if let Some(place) = places() {
-        return Ok(json(200, state(id, place)));
+        return Ok(json(200, state_of(id, place)));
     }
     let Some(traces) = audit.traces() else { return Err(unavailable()) };
     let trace = traces.get(id).await.map_err(|_| unavailable())?;
     let is_theirs = |trace: &Trace| tenants.iter().any(|it| it.as_str() == trace.tenant);
     let trace = trace.filter(is_theirs).ok_or_else(missing)?;
-    Ok(json(200, stored(&trace, house.options.shows_thoughts)))
+    Ok(json(200, stored(&trace, state.options.shows_thoughts)))
 }
 
-fn unavailable() -> Turned {
-    turned(503, "store_unavailable", "the store does not answer; ask again")
+fn unavailable() -> Rejection {
+    rejection(503, "store_unavailable", "the store does not answer; ask again")
 }
 
-fn state(id: &str, place: Place) -> String {
+fn state_of(id: &str, place: Place) -> String {
     let raw = Raw::build(|w| {
         w.object(|w| {
             w.field_str("id", id);

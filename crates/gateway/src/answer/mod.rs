@@ -1,4 +1,4 @@
 //! An answer under way, and its record on the way into the store.
 
-pub(crate) mod passage;
+pub(crate) mod live;
 pub(crate) mod saving;

@@ -1,6 +1,6 @@
 //! A record on its way into the store. The end of its answer waits for it, but not for long.
 
-use crate::observe::bus::Seen;
+use crate::observe::bus::Reporter;
 use crate::observe::progress::Progress;
 use crate::store::vault::APPEND;
 use crate::store::waits::{Breaker, Breakers};
@@ -32,7 +32,7 @@ pub(crate) struct Saving {
     /// Begins with the waiting.
     limit: Option<Pin<Box<Sleep>>>,
     store: Arc<Breakers>,
-    seen: Arc<Seen>,
+    reporter: Arc<Reporter>,
 }
 
 impl Saving {
@@ -40,9 +40,9 @@ impl Saving {
     pub(crate) fn by(
         work: impl Future<Output = bool> + Send + 'static,
         store: Arc<Breakers>,
-        seen: Arc<Seen>,
+        reporter: Arc<Reporter>,
     ) -> Self {
-        Saving { work: Some(Box::pin(work)), is_told: false, limit: None, store, seen }
+        Saving { work: Some(Box::pin(work)), is_told: false, limit: None, store, reporter }
     }
 
     /// Whether the record can be seen; not if that has taken too long, but it goes on being kept then.
@@ -62,7 +62,7 @@ impl Saving {
         };
         if !is_saved {
             self.is_told = true;
-            self.seen.tell(&Progress::Unsaved);
+            self.reporter.tell(&Progress::Unsaved);
         }
         Poll::Ready(is_saved)
     }
@@ -77,10 +77,10 @@ impl Saving {
 impl Drop for Saving {
     fn drop(&mut self) {
         if let (Some(work), Ok(runtime)) = (self.work.take(), Handle::try_current()) {
-            let (seen, is_told) = (Arc::clone(&self.seen), self.is_told);
+            let (reporter, is_told) = (Arc::clone(&self.reporter), self.is_told);
             runtime.spawn(async move {
                 if !work.await && !is_told {
-                    seen.tell(&Progress::Unsaved);
+                    reporter.tell(&Progress::Unsaved);
                 }
             });
         }

@@ -1,7 +1,7 @@
 //! Records that a provider refused: once the request without them was taken, nobody is sent them again.
 
 use crate::attempt::sending::{Outcome, names_history};
-use crate::observe::bus::Seen;
+use crate::observe::bus::Reporter;
 use crate::store::vault::Vault;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -39,12 +39,12 @@ pub(crate) fn mark(
     vault: Arc<dyn Vault>,
     cause: RefusalCause,
     records: Vec<String>,
-    seen: &Arc<Seen>,
+    reporter: &Arc<Reporter>,
 ) {
-    let seen = Arc::clone(seen);
+    let reporter = Arc::clone(reporter);
     tokio::spawn(async move {
         if let Ok(marked) = vault.poison(records).await {
-            seen.poisoned(cause, marked);
+            reporter.poisoned(cause, marked);
         }
     });
 }

@@ -1,12 +1,12 @@
 //! Sending a request upstream, and what comes of it before the first byte of the answer.
 
-use crate::answer::passage::{Keep, Passage};
+use crate::answer::live::{Keep, LiveAnswer};
 use crate::attempt::expected::{Expected, REFUSAL};
-use crate::door::{Turned, turned};
-use crate::request::edge::headers::Crossing;
-use crate::request::edge::query::with_query;
 use crate::models::route::Route;
 use crate::observe::progress::Progress;
+use crate::rejection::{Rejection, rejection};
+use crate::request::edge::headers::Crossing;
+use crate::request::edge::query::with_query;
 use crate::spending::{LIMITED, seconds};
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
@@ -30,12 +30,12 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(15);
 /// An answer of one upstream that has not begun.
 pub(crate) type Sending = Pin<Box<dyn Future<Output = Result<Outcome, ClientError>> + Send>>;
 /// The answer to a request that has not begun, whoever gives it. What went wrong is said as the caller may know it.
-pub(crate) type Waiting = Pin<Box<dyn Future<Output = Result<Outcome, Turned>> + Send>>;
+pub(crate) type Waiting = Pin<Box<dyn Future<Output = Result<Outcome, Rejection>> + Send>>;
 
 /// What came of a request.
 pub(crate) enum Outcome {
     /// An answer begins.
-    Answer { answer: Box<Answer>, passage: Box<Passage>, made: Made },
+    Answer { answer: Box<Answer>, live: Box<LiveAnswer>, made: Made },
     /// The upstream does not want it.
     Refused(Refused),
 }
@@ -81,7 +81,7 @@ pub(crate) struct Job {
     pub(crate) auth: Auth,
     /// How much of the answer is taken.
     pub(crate) caps: AnswerCaps,
-    /// There is no other way, so that it is worth waiting for this one.
+    /// There is no other candidate, so that it is worth waiting for this one.
     pub(crate) is_last: bool,
     /// A refusal of thoughts can still be gone around.
     pub(crate) may_repair: bool,
@@ -103,9 +103,9 @@ struct Attempt {
 
 impl Job {
     /// Sends what was prepared.
-    pub(crate) fn send(self, prepared: Prepared) -> Result<Sending, Turned> {
+    pub(crate) fn send(self, prepared: Prepared) -> Result<Sending, Rejection> {
         let Prepared { counts, without, exchange, .. } = &prepared;
-        self.keep.seen.tell(&Progress::Decided {
+        self.keep.reporter.tell(&Progress::Decided {
             counts: *counts,
             without: *without,
             is_relayed: exchange.is_relayed(),
@@ -113,7 +113,7 @@ impl Job {
         });
         let attempt = self.attempt(prepared)?;
         let session = self.session.clone();
-        self.keep.seen.tell(&Progress::Sent {
+        self.keep.reporter.tell(&Progress::Sent {
             target: &self.route.target,
             session,
             took: self.took,
@@ -121,7 +121,7 @@ impl Job {
         Ok(Box::pin(self.run(attempt)))
     }
 
-    fn attempt(&self, prepared: Prepared) -> Result<Attempt, Turned> {
+    fn attempt(&self, prepared: Prepared) -> Result<Attempt, Rejection> {
         let exchange = prepared.exchange;
         let outgoing = exchange.outgoing();
         let is_own = exchange.is_own();
@@ -143,7 +143,7 @@ impl Job {
             send.plainer = may_refuse.then_some(without_usage);
         }
         send.lasting = Some(names_history);
-        self.keep.seen.carry(&self.headers, &mut send.headers);
+        self.keep.reporter.carry(&self.headers, &mut send.headers);
         send.auth = self.auth.clone();
         send.gate.clone_from(&self.gate);
         Ok(Attempt { send, exchange, made: self.made.clone() })
@@ -153,13 +153,13 @@ impl Job {
         let Attempt { send, mut exchange, made } = attempt;
         let transport = &self.route.transport;
         let policy = if self.is_last { RetryPolicy::default() } else { RetryPolicy::NEVER };
-        let seen = Arc::clone(&self.keep.seen);
+        let reporter = Arc::clone(&self.keep.reporter);
         let mut again = |retry: &Retry<'_>| {
             let reason = match retry.failure {
                 Failure::Error(error) => reason(error),
                 Failure::Status(status) => refusal(status),
             };
-            seen.tell(&Progress::TryFailed { reason });
+            reporter.tell(&Progress::TryFailed { reason });
         };
         let mut answer = transport.send_with_retry(&send, &policy, &mut again).await?;
         // What was sent is not needed while the answer comes.
@@ -219,8 +219,8 @@ impl Job {
             exchange.write_anew();
         }
         exchange.head(answer.status.as_u16());
-        let passage = Box::new(Passage::new(exchange, self.keep));
-        Ok(Outcome::Answer { answer: Box::new(answer), passage, made })
+        let live = Box::new(LiveAnswer::new(exchange, self.keep));
+        Ok(Outcome::Answer { answer: Box::new(answer), live, made })
     }
 }
 
@@ -250,7 +250,7 @@ fn events_of(framing: Framing) -> Events {
 
 /// What has begun.
 pub(crate) enum Begun {
-    Outcome(Box<Result<Outcome, Turned>>),
+    Outcome(Box<Result<Outcome, Rejection>>),
     Silent(Waiting),
 }
 
@@ -266,17 +266,17 @@ pub(crate) async fn begun(mut waiting: Waiting, may_begin: bool) -> Begun {
 }
 
 /// The answer to a request that could not be sent, or not be answered.
-pub(crate) fn failed(error: &ClientError, provider: &str) -> Turned {
+pub(crate) fn failed(error: &ClientError, provider: &str) -> Rejection {
     if let ClientError::Held(held) = error {
         let retry_after = Some(seconds(held.retry_after));
-        return Turned { retry_after, ..turned(429, LIMITED, held.message.clone()) };
+        return Rejection { retry_after, ..rejection(429, LIMITED, held.message.clone()) };
     }
     let status = match error {
         ClientError::Timeout { .. } => 504,
         ClientError::Request(_) | ClientError::Config(_) => 500,
         _ => 502,
     };
-    turned(status, "upstream_error", error.told(provider))
+    rejection(status, "upstream_error", error.told(provider))
 }
 
 /// Why an upstream gave no answer, in a word of a short list.

@@ -1,19 +1,18 @@
-//! The ways of a request: its model with one key after the other, then its fallbacks, until one answers.
+//! The candidates for a request: its model with one key after the other, then its fallbacks, until one answers.
 //!
 //! All of it happens before the first byte of an answer. Each try is prepared anew, because what may be sent differs:
 //! a thought that was sealed for one account or one model is withheld from the others.
 
-use crate::answer::passage::Keep;
-use crate::attempt::mending::Lessons;
+use crate::answer::live::Keep;
+use crate::attempt::lessons::Lessons;
 use crate::attempt::refused::{Restored, is_no_answer};
 use crate::attempt::sending::{Job, Made, Outcome, Sending, failed, reason, refusal};
-use crate::door::{Turned, turned};
-use crate::house::House;
 use crate::load::{READ, Reservation};
 use crate::models::pool::Picked;
 use crate::models::route::Route;
 use crate::models::tenant;
 use crate::observe::progress::Progress;
+use crate::rejection::{Rejection, rejection};
 use crate::request::asking::{
     Claim, claim, credential_for, handling, look_up, settings, tenant as whose,
 };
@@ -21,6 +20,7 @@ use crate::request::keeping::Keeping;
 use crate::request::provider_resource::{Access, Ids, Tap};
 use crate::request::take;
 use crate::spending::expected;
+use crate::state::RequestState;
 use crate::store::vault::Vault;
 use bytes::Bytes;
 use http::HeaderMap;
@@ -37,7 +37,7 @@ use thinkthrough_core::wire::resource::Resource;
 
 /// What every try begins with.
 pub(crate) struct Caller {
-    pub(crate) house: Arc<House>,
+    pub(crate) state: Arc<RequestState>,
     pub(crate) wire: &'static dyn Wire,
     pub(crate) body: Bytes,
     pub(crate) headers: HeaderMap,
@@ -63,9 +63,9 @@ pub(crate) struct Caller {
     pub(crate) held: Reservation,
 }
 
-/// One way.
+/// A model with a key that may answer.
 #[derive(Clone)]
-pub(crate) struct Way {
+pub(crate) struct Candidate {
     route: Arc<Route>,
     picked: Option<Picked>,
     /// The keys of this route that were tried before.
@@ -78,20 +78,20 @@ pub(crate) struct Way {
     sent: Option<Restored>,
 }
 
-/// What follows a way that led to no answer.
+/// What follows a candidate that did not answer.
 enum After {
     /// There is nothing left to try.
-    Over(Result<Outcome, Turned>),
-    /// Another way, which was begun.
-    Next(Way, Sending),
+    Over(Result<Outcome, Rejection>),
+    /// Another candidate, whose attempt was begun.
+    Next(Candidate, Sending),
 }
 
 impl Caller {
     /// The session's key, where the route has several.
-    pub(crate) fn pick(&self, way: &mut Way) {
-        let Some(pool) = &way.route.pool else { return };
+    pub(crate) fn pick(&self, candidate: &mut Candidate) {
+        let Some(pool) = &candidate.route.pool else { return };
         let session = self.hint.clone().unwrap_or_else(|| self.first_words());
-        way.picked = pool.pick(&session, &way.used);
+        candidate.picked = pool.pick(&session, &candidate.used);
     }
 
     /// What the first person said first: it stays the same as the conversation grows.
@@ -107,19 +107,19 @@ impl Caller {
 
     pub(crate) async fn prepare(
         &self,
-        way: &mut Way,
+        candidate: &mut Candidate,
         doc: &Doc<'_>,
-    ) -> Result<(Job, Prepared), Turned> {
-        let bad = |message: String| turned(400, "invalid_request_error", message);
+    ) -> Result<(Job, Prepared), Rejection> {
+        let bad = |message: String| rejection(400, "invalid_request_error", message);
         let began = Instant::now();
-        let route = Arc::clone(&way.route);
+        let route = Arc::clone(&candidate.route);
         let settings = settings(&route, &self.headers)?;
         let handling = handling(&route, &self.headers)?;
-        let claim = claim(&self.house, &route, &self.credential, self.hint.clone()).await;
+        let claim = claim(&self.state, &route, &self.credential, self.hint.clone()).await;
         let (mut owner, vault) = claim.map(|Claim { owner, vault }| (owner, vault)).unzip();
         if let Some(owner) = &mut owner {
             owner.is_kept = self.is_kept;
-            if let Some(picked) = &way.picked {
+            if let Some(picked) = &candidate.picked {
                 owner.account = tenant::account(&route.target, &picked.auth);
             }
         }
@@ -133,34 +133,34 @@ impl Caller {
         let followed = self.followed(&route).await;
         let payer = self.open(&route, audited, &asked, followed.as_deref());
         if let Some(tenant) = tenant {
-            way.lessons.learn(tenant, &route.target, &self.house.learned);
+            candidate.lessons.learn(tenant, &route.target, &self.state.learned);
         }
         if !handling.dry_run && handling.restore == Restore::Recommended {
-            way.lessons.apply(&mut asked, &self.house.learned);
+            candidate.lessons.apply(&mut asked, &self.state.learned);
         }
         self.keeping.iter().for_each(|keeping| asked.set_name(keeping.name()));
-        asked.compare(self.house.seen.is_audited());
-        let looked = look_up(&mut asked, vault.as_ref(), &self.house).await;
+        asked.compare(self.state.reporter.is_audited());
+        let looked = look_up(&mut asked, vault.as_ref(), &self.state).await;
         let mut prepared = asked.prepare(&looked.found, &*looked.open);
         if self.pay(&payer, &mut asked, prepared.body.as_deref()).await? {
             prepared = asked.prepare(&looked.found, &*looked.open);
         }
-        self.explain(way, &asked, &mut prepared);
+        self.explain(candidate, &asked, &mut prepared);
         let body = prepared.body.take().map_or_else(|| self.body.clone(), Bytes::from);
         let tap = self.admit(&route, &body, payer.session()).await?;
-        way.sent = Some(Restored {
+        candidate.sent = Some(Restored {
             put_back: std::mem::take(&mut prepared.put_back),
             body: body.clone(),
             vault: vault.clone(),
         });
-        let auth = match &way.picked {
+        let auth = match &candidate.picked {
             Some(picked) => picked.auth.clone(),
             None => credential_for(&route, self.credential.clone()),
         };
         let outgoing = prepared.exchange.outgoing();
         let target = asked.target();
         let asks = (target.wire, &target.rule);
-        let gate = self.house.tab.gate(&route, || expected(&body, Some(asks)));
+        let gate = self.state.charges.gate(&route, || expected(&body, Some(asks)));
         let has_answers = outgoing.decisions.iter().any(|decision| decision.block.is_none());
         let job = Job {
             body,
@@ -169,15 +169,15 @@ impl Caller {
             query: self.query.clone(),
             auth,
             route,
-            caps: self.house.options.answer,
-            is_last: !way.has_next(),
-            may_repair: way.may_repair() && has_answers,
+            caps: self.state.options.answer,
+            is_last: !candidate.has_next(),
+            may_repair: candidate.may_repair() && has_answers,
             made: Made {
                 counts: prepared.counts,
                 without: prepared.without,
-                learned: way.lessons.mending.learned(),
-                repaired: way.lessons.mending.repaired(),
-                hops: way.hops,
+                learned: candidate.lessons.lessons.learned(),
+                repaired: candidate.lessons.lessons.repaired(),
+                hops: candidate.hops,
                 untranslated: outgoing.untranslated.clone(),
                 adapted: outgoing.adapted.clone(),
             },
@@ -188,21 +188,21 @@ impl Caller {
         Ok((job, prepared))
     }
 
-    /// Says what goes this way, and why, where that is kept for people.
-    fn explain(&self, way: &Way, asked: &RequestContext<'_>, prepared: &mut Prepared) {
-        let mending = &way.lessons.mending;
-        if self.house.seen.is_audited() && !self.is_counted {
+    /// Says what this candidate is sent, and why, where that is kept for people.
+    fn explain(&self, candidate: &Candidate, asked: &RequestContext<'_>, prepared: &mut Prepared) {
+        let lessons = &candidate.lessons.lessons;
+        if self.state.reporter.is_audited() && !self.is_counted {
             let told = why::Prepared::of(asked, prepared);
-            let repairs = [mending.learned(), mending.repaired()];
-            let way = why::Way::of(&way.route.target, repairs, prepared.without);
-            self.house.seen.goes(way, told);
+            let repairs = [lessons.learned(), lessons.repaired()];
+            let candidate = why::Way::of(&candidate.route.target, repairs, prepared.without);
+            self.state.reporter.goes(candidate, told);
         }
     }
 
     /// Where what is known of the answer goes.
     fn keep(&self, route: &Arc<Route>, vault: Option<Arc<dyn Vault>>, tap: Option<Tap>) -> Keep {
-        let is_known = || whose(&self.house, route, &self.credential).is_some();
-        let has_store = self.is_kept && self.house.vaults.as_ref().is_some_and(|it| it.has_store());
+        let is_known = || whose(&self.state, route, &self.credential).is_some();
+        let has_store = self.is_kept && self.state.vaults.as_ref().is_some_and(|it| it.has_store());
         Keep {
             is_blind: has_store && vault.is_none() && is_known(),
             vault: vault.filter(|_| self.is_kept),
@@ -210,11 +210,11 @@ impl Caller {
             tap,
             drained: self.drained(route),
             is_booked: self.is_booked(route),
-            store: self.house.waits.breakers(),
-            seen: Arc::clone(&self.house.seen),
-            tab: Arc::clone(&self.house.tab),
-            runaway: self.house.options.runaway,
-            load: self.house.load.clone(),
+            store: self.state.waits.breakers(),
+            reporter: Arc::clone(&self.state.reporter),
+            charges: Arc::clone(&self.state.charges),
+            runaway: self.state.options.runaway,
+            load: self.state.load.clone(),
         }
     }
 
@@ -223,7 +223,7 @@ impl Caller {
         if self.hint.is_some() || self.resources.is_empty() {
             return None;
         }
-        Access::of(&self.house, &route.target.provider)?.session_of(&self.resources).await
+        Access::of(&self.state, &route.target.provider)?.session_of(&self.resources).await
     }
 
     /// Refuses ids in the sent body that the tenant may not use, and watches for resources that the answer creates.
@@ -232,8 +232,8 @@ impl Caller {
         route: &Route,
         sent: &[u8],
         session: Option<String>,
-    ) -> Result<Option<Tap>, Turned> {
-        let Some(access) = Access::of(&self.house, &route.target.provider) else { return Ok(None) };
+    ) -> Result<Option<Tap>, Rejection> {
+        let Some(access) = Access::of(&self.state, &route.target.provider) else { return Ok(None) };
         let mut ids = Ids::of_headers(&self.headers);
         if let Ok(doc) = Doc::parse(sent) {
             ids.add(Ids::of_model(route.target.wire, doc.root()));
@@ -243,41 +243,51 @@ impl Caller {
         Ok(Tap::new(access, route.target.wire.id(), sent, self.stream).filter(|_| self.is_kept))
     }
 
-    /// Waits for one way after the other.
+    /// Waits for one candidate after the other.
     pub(crate) async fn follow(
         self,
-        mut way: Way,
+        mut candidate: Candidate,
         mut waiting: Sending,
-    ) -> Result<Outcome, Turned> {
+    ) -> Result<Outcome, Rejection> {
         let caller = Arc::new(self);
         loop {
             let outcome = waiting.await;
             if outcome.as_ref().is_err_and(ClientError::may_be_billed) {
-                caller.house.tab.lose();
+                caller.state.charges.lose();
             }
             if matches!(outcome, Ok(Outcome::Answer { .. })) {
-                caller.house.seen.tell(&Progress::Led);
-                way.lessons.note(&outcome, way.sent.as_ref(), &caller.house, caller.is_kept);
-                return outcome.map_err(|error| failed(&error, &way.route.target.provider));
+                caller.state.reporter.tell(&Progress::Led);
+                candidate.lessons.note(
+                    &outcome,
+                    candidate.sent.as_ref(),
+                    &caller.state,
+                    caller.is_kept,
+                );
+                return outcome.map_err(|error| failed(&error, &candidate.route.target.provider));
             }
             // What comes after a failure reads the whole request again.
-            let after = Box::pin(Arc::clone(&caller).after(way, outcome));
-            match caller.house.load.offload.go_on(caller.body.len(), after).await {
+            let after = Box::pin(Arc::clone(&caller).after(candidate, outcome));
+            match caller.state.load.offload.go_on(caller.body.len(), after).await {
                 After::Over(outcome) => {
-                    caller.house.seen.tell(&Progress::Led);
+                    caller.state.reporter.tell(&Progress::Led);
                     return outcome;
                 }
-                After::Next(next, after) => (way, waiting) = (next, after),
+                After::Next(next, after) => (candidate, waiting) = (next, after),
             }
         }
     }
 
-    /// What follows a way that led to no answer.
-    async fn after(self: Arc<Self>, mut way: Way, outcome: Result<Outcome, ClientError>) -> After {
+    /// What follows a candidate that did not answer.
+    async fn after(
+        self: Arc<Self>,
+        mut candidate: Candidate,
+        outcome: Result<Outcome, ClientError>,
+    ) -> After {
         self.tell(&outcome);
-        way.lessons.note(&outcome, way.sent.as_ref(), &self.house, self.is_kept);
-        let next = self.mended(&way, &outcome).or_else(|| self.next(&mut way, &outcome));
-        let provider = way.route.target.provider.clone();
+        candidate.lessons.note(&outcome, candidate.sent.as_ref(), &self.state, self.is_kept);
+        let next =
+            self.mended(&candidate, &outcome).or_else(|| self.next(&mut candidate, &outcome));
+        let provider = candidate.route.target.provider.clone();
         let over = |outcome: Result<Outcome, ClientError>| {
             After::Over(outcome.map_err(|error| failed(&error, &provider)))
         };
@@ -286,12 +296,16 @@ impl Caller {
             let repaired = next.lessons.clone();
             match self.again(&mut next).await {
                 Ok(waiting) => return After::Next(next, waiting),
-                // A way that cannot be gone says less than the one before it. A repair that changes nothing leaves the
+                // A candidate that cannot be asked says less than the one before it. A repair that changes nothing leaves the
                 // next one.
-                Err(_) => match self.mended(&Way { lessons: repaired, ..way.clone() }, &outcome) {
-                    Some(other) if next.hops == way.hops => next = other,
-                    _ => return over(outcome),
-                },
+                Err(_) => {
+                    match self
+                        .mended(&Candidate { lessons: repaired, ..candidate.clone() }, &outcome)
+                    {
+                        Some(other) if next.hops == candidate.hops => next = other,
+                        _ => return over(outcome),
+                    }
+                }
             }
         }
     }
@@ -304,70 +318,83 @@ impl Caller {
             Err(ClientError::Held(_)) => return,
             Err(error) => (reason(error), Some(error.to_string())),
         };
-        self.house.seen.tell(&Progress::Failed { reason, cause });
+        self.state.reporter.tell(&Progress::Failed { reason, cause });
     }
 
-    /// The same way with a repair, where the refusal asks for one.
-    fn mended(&self, way: &Way, outcome: &Result<Outcome, ClientError>) -> Option<Way> {
-        let (Ok(Outcome::Refused(refused)), Some(sent)) = (outcome, &way.sent) else { return None };
+    /// The same candidate with a repair, where the refusal asks for one.
+    fn mended(
+        &self,
+        candidate: &Candidate,
+        outcome: &Result<Outcome, ClientError>,
+    ) -> Option<Candidate> {
+        let (Ok(Outcome::Refused(refused)), Some(sent)) = (outcome, &candidate.sent) else {
+            return None;
+        };
         let said = String::from_utf8_lossy(&refused.body);
-        if !way.may_repair() || !may_be_repaired(refused.status.as_u16(), &said) {
+        if !candidate.may_repair() || !may_be_repaired(refused.status.as_u16(), &said) {
             return None;
         }
-        let lessons = way.lessons.after(&said, sent, &way.route.target)?;
-        Some(Way { lessons, ..way.clone() })
+        let lessons = candidate.lessons.after(&said, sent, &candidate.route.target)?;
+        Some(Candidate { lessons, ..candidate.clone() })
     }
 
-    async fn again(&self, way: &mut Way) -> Result<Sending, Turned> {
-        let before = way.sent.take().map(|sent| sent.body);
-        let mut held = self.house.load.share.reserve();
+    async fn again(&self, candidate: &mut Candidate) -> Result<Sending, Rejection> {
+        let before = candidate.sent.take().map(|sent| sent.body);
+        let mut held = self.state.load.share.reserve();
         held.grow_to(self.body.len().saturating_mul(READ))?;
         let doc = take::json(&self.body)?;
-        let (job, prepared) = self.prepare(way, &doc).await?;
+        let (job, prepared) = self.prepare(candidate, &doc).await?;
         job.check(&prepared)?;
         // The same bytes would be refused for the same reason.
         let is_repair = before.is_some();
         if before.is_some_and(|before| before == job.body) {
-            return Err(turned(
+            return Err(rejection(
                 400,
                 "invalid_request_error",
                 "the repair changes nothing".to_owned(),
             ));
         }
         if is_repair {
-            self.house.seen.tell(&Progress::Repaired);
+            self.state.reporter.tell(&Progress::Repaired);
         }
         job.send(prepared)
     }
 
-    /// The way after this one, if there is a reason to go it.
-    fn next(&self, way: &mut Way, outcome: &Result<Outcome, ClientError>) -> Option<Way> {
+    /// The next candidate, if there is a reason to ask it.
+    fn next(
+        &self,
+        candidate: &mut Candidate,
+        outcome: &Result<Outcome, ClientError>,
+    ) -> Option<Candidate> {
         if let (Ok(Outcome::Refused(refused)), Some(pool), Some(picked)) =
-            (outcome, &way.route.pool, &way.picked)
+            (outcome, &candidate.route.pool, &candidate.picked)
         {
             let after = Advice::from_headers(&refused.headers, SystemTime::now()).wait;
             if pool.refused(picked.at, refused.status.as_u16(), after) {
-                way.used.push(picked.at);
-                if pool.has_other(&way.used) {
-                    let (route, used) = (Arc::clone(&way.route), way.used.clone());
-                    let mut next = Way { used, ..Way::to(route, way.rest.clone(), way.hops) };
+                candidate.used.push(picked.at);
+                if pool.has_other(&candidate.used) {
+                    let (route, used) = (Arc::clone(&candidate.route), candidate.used.clone());
+                    let mut next = Candidate {
+                        used,
+                        ..Candidate::to(route, candidate.rest.clone(), candidate.hops)
+                    };
                     self.pick(&mut next);
                     return Some(next);
                 }
             }
         }
-        let has_own_key = way.picked.is_some() || !matches!(way.route.auth, Auth::None);
+        let has_own_key = candidate.picked.is_some() || !matches!(candidate.route.auth, Auth::None);
         if !is_no_answer(has_own_key, outcome) {
             return None;
         }
-        while let Some(name) = way.rest.pop() {
-            let Ok(route) = self.house.models.find(&name) else { continue };
+        while let Some(name) = candidate.rest.pop() {
+            let Ok(route) = self.state.models.find(&name) else { continue };
             // Another would answer without all that was said before.
-            if self.is_bound && !way.is_at(&route) {
+            if self.is_bound && !candidate.is_at(&route) {
                 continue;
             }
-            self.house.seen.tell(&Progress::FellBack);
-            let mut next = Way::to(route, way.rest.clone(), way.hops + 1);
+            self.state.reporter.tell(&Progress::FellBack);
+            let mut next = Candidate::to(route, candidate.rest.clone(), candidate.hops + 1);
             self.pick(&mut next);
             return Some(next);
         }
@@ -375,17 +402,17 @@ impl Caller {
     }
 }
 
-impl Way {
+impl Candidate {
     pub(crate) fn to(route: Arc<Route>, rest: Vec<String>, hops: usize) -> Self {
         let lessons = Lessons::default();
-        Way { route, picked: None, used: Vec::new(), rest, hops, lessons, sent: None }
+        Candidate { route, picked: None, used: Vec::new(), rest, hops, lessons, sent: None }
     }
 
     /// Whether a refusal may lead to another try.
     fn may_repair(&self) -> bool {
         let handling = self.route.handling;
         let is_wanted = handling.restore == Restore::Recommended && !handling.dry_run;
-        is_wanted && self.lessons.mending.may_go_on()
+        is_wanted && self.lessons.lessons.may_go_on()
     }
 
     /// Whether a model is asked at the same place.

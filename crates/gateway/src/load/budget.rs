@@ -6,7 +6,7 @@ use super::gauges::Gauges;
 use super::queue::{Age, Queue};
 use super::room::{AnswerRoom, BASE, Expected, limit_of, reserve};
 use super::scope::Scope;
-use crate::door::{Turned, turned};
+use crate::rejection::{Rejection, rejection};
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
@@ -212,13 +212,13 @@ impl Share {
     }
 
     /// The memory of an answer that is read and kept: as much as answers usually take.
-    pub(crate) fn answer(&self) -> Result<AnswerRoom, Turned> {
+    pub(crate) fn answer(&self) -> Result<AnswerRoom, Rejection> {
         let least = self.tallies().map(|(_, _, limit)| limit).min().unwrap_or(usize::MAX);
         AnswerRoom::admit(self, self.budget.expected.of(least, self.limits.all))
     }
 
     /// The memory of an answer whose bytes only pass.
-    pub(crate) fn passing(&self) -> Result<AnswerRoom, Turned> {
+    pub(crate) fn passing(&self) -> Result<AnswerRoom, Rejection> {
         let least = self.tallies().map(|(_, _, limit)| limit).min().unwrap_or(usize::MAX);
         AnswerRoom::admit(self, BASE.min(least / 8))
     }
@@ -293,7 +293,7 @@ pub(crate) struct Reservation {
 
 impl Reservation {
     /// Whether so many bytes could be held now; nothing is taken.
-    pub(crate) fn check(&self, bytes: usize) -> Result<(), Turned> {
+    pub(crate) fn check(&self, bytes: usize) -> Result<(), Rejection> {
         for (scope, tally, limit) in self.share.tallies() {
             let others = tally.bytes.load(Ordering::Relaxed).saturating_sub(self.bytes);
             if others.saturating_add(bytes) > limit {
@@ -312,14 +312,14 @@ impl Reservation {
     }
 
     /// Holds so many bytes of a request, if it holds fewer. While an answer waits for room, no request gets any.
-    pub(crate) fn grow_to(&mut self, bytes: usize) -> Result<(), Turned> {
+    pub(crate) fn grow_to(&mut self, bytes: usize) -> Result<(), Rejection> {
         let grown = self
             .grow(bytes, |tally, more, limit| tally.queue.is_empty() && tally.take(more, limit));
         grown.map_err(|(scope, limit)| self.refused(scope, bytes, limit))
     }
 
     /// Holds so many bytes of an answer that is to come.
-    pub(super) fn admit(&mut self, bytes: usize) -> Result<(), Turned> {
+    pub(super) fn admit(&mut self, bytes: usize) -> Result<(), Rejection> {
         let grown = self.grow(bytes, |tally, more, limit| {
             tally.queue.is_empty() && tally.take(more, limit - reserve(limit))
         });
@@ -373,17 +373,17 @@ impl Reservation {
     }
 
     /// Why there is no room. What never can have any is told so.
-    fn refused(&self, scope: Scope, bytes: usize, limit: usize) -> Turned {
+    fn refused(&self, scope: Scope, bytes: usize, limit: usize) -> Rejection {
         self.share.budget.gauges.refused(scope);
         let setting = scope.setting();
         if bytes > limit {
             let message = format!(
                 "the request needs {bytes} bytes of memory, and `[server] {setting}` grants {limit}; send a smaller one"
             );
-            return turned(413, "request_too_large", message);
+            return rejection(413, "request_too_large", message);
         }
         let message = format!("{} has too many bytes in flight; ask again", scope.whose());
-        turned(503, "overloaded", message)
+        rejection(503, "overloaded", message)
     }
 }
 
@@ -433,9 +433,9 @@ mod tests {
     fn t_28_what_never_fits_is_told_so() {
         let budget = budget();
         let ana = at("192.0.2.1", &budget).with_key("ana");
-        let turned = ana.reserve().check(61).unwrap_err();
-        assert_eq!(turned.status, 413);
-        assert!(turned.message.contains("max_bytes_in_flight_per_key"), "{}", turned.message);
+        let rejection = ana.reserve().check(61).unwrap_err();
+        assert_eq!(rejection.status, 413);
+        assert!(rejection.message.contains("max_bytes_in_flight_per_key"), "{}", rejection.message);
         assert_eq!(ana.reserve().check(60), Ok(()));
     }
 

@@ -10,7 +10,7 @@ mod queue;
 mod room;
 mod scope;
 
-use crate::door::Turned;
+use crate::rejection::Rejection;
 
 pub use budget::InFlight;
 pub(crate) use budget::{Budget, PASSED, READ, Reservation, Share, VALUE, place};
@@ -100,7 +100,7 @@ impl Load {
     }
 
     /// Grants the memory of the answer, or refuses the request.
-    pub(crate) fn admit(&self) -> Result<(), Turned> {
+    pub(crate) fn admit(&self) -> Result<(), Rejection> {
         let room = self.share.answer()?;
         *self.room.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);
         Ok(())

@@ -13,7 +13,7 @@
 use super::budget::{Reservation, Share};
 use super::queue::{Age, Part};
 use super::scope::Scope;
-use crate::door::Turned;
+use crate::rejection::Rejection;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -96,7 +96,7 @@ pub(crate) struct AnswerRoom {
 
 impl AnswerRoom {
     /// Grants the memory of a usual answer, before anything of its request is read.
-    pub(super) fn admit(share: &Share, bytes: usize) -> Result<Self, Turned> {
+    pub(super) fn admit(share: &Share, bytes: usize) -> Result<Self, Rejection> {
         let mut held = share.reserve();
         held.admit(bytes)?;
         Ok(Self::over(held))

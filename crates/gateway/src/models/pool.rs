@@ -1,6 +1,6 @@
 //! Several keys of one provider that take turns.
 
-use crate::door::exposed;
+use crate::credential::exposed;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! What the gateway is told about models.
 
-use crate::door::{Turned, turned};
 use crate::models::pool::Pool;
+use crate::rejection::{Rejection, rejection};
 use std::fmt;
 use std::sync::Arc;
 use thinkthrough_client::{Auth, Transport};
@@ -86,13 +86,13 @@ impl std::error::Error for Unrouted {}
 const LONGEST: usize = 512;
 
 /// Where the name of a model leads that a caller asks for.
-pub(crate) fn find(models: &dyn Models, name: &str) -> Result<Arc<Route>, Turned> {
+pub(crate) fn find(models: &dyn Models, name: &str) -> Result<Arc<Route>, Rejection> {
     if name.len() > LONGEST {
         let shown = short(name);
         let message = format!("no model has a name as long as `{shown}`; name one of the list");
-        return Err(turned(404, "model_not_found", message));
+        return Err(rejection(404, "model_not_found", message));
     }
-    models.find(name).map_err(|unrouted| turned(404, "model_not_found", unrouted.0))
+    models.find(name).map_err(|unrouted| rejection(404, "model_not_found", unrouted.0))
 }
 
 /// Knows where names of models lead.

@@ -7,7 +7,7 @@ use crate::observe::log::Log;
 use crate::observe::metrics::Metrics;
 use crate::observe::progress::{BudgetReached, Heard, News, Progress};
 use crate::observe::spans::{CONTEXT, Traces, carry};
-use crate::observe::story::Story;
+use crate::observe::summary::Summary;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use opentelemetry_sdk::trace::Span;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -64,14 +64,14 @@ impl Bus {
 
 /// One request as those who hear of it see it.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct Reporter {
     bus: Arc<Bus>,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
-    story: Story,
+    summary: Summary,
     span: Option<Span>,
     /// Whose trace it leaves; none where none is left.
     labels: Option<Labels>,
@@ -93,11 +93,11 @@ struct State {
     asks_for_state: bool,
 }
 
-impl Seen {
+impl Reporter {
     /// A request came, at this time in milliseconds since 1970.
     pub(crate) fn new(bus: &Arc<Bus>, at: u64, route: &'static str) -> Arc<Self> {
         let state = State {
-            story: Story::new(at, route),
+            summary: Summary::new(at, route),
             span: None,
             labels: None,
             transcript: Transcript::default(),
@@ -110,35 +110,35 @@ impl Seen {
             is_left: false,
             asks_for_state: false,
         };
-        Arc::new(Seen { bus: Arc::clone(bus), state: Mutex::new(state) })
+        Arc::new(Reporter { bus: Arc::clone(bus), state: Mutex::new(state) })
     }
 
     /// Something happened. A few such things make a request, and none of them is a chunk of its answer. What comes after
     /// its end is of no request.
     pub(crate) fn tell(&self, told: &Progress<'_>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { story, span, is_left, .. } = &mut *state;
+        let State { summary, span, is_left, .. } = &mut *state;
         let Bus { metrics, log, traces, .. } = &*self.bus;
-        if story.is_over() {
+        if summary.is_over() {
             // What an answer said that nobody waits for any more: its trace, its second end and all who count tell it.
             if *is_left && matches!(told, Progress::Said { .. }) {
-                story.hear(told);
-                metrics.hear(told, story);
+                summary.hear(told);
+                metrics.hear(told, summary);
             }
             return;
         }
-        story.hear(told);
-        metrics.hear(told, story);
-        traces.hear(told, story, span);
+        summary.hear(told);
+        metrics.hear(told, summary);
+        traces.hear(told, summary, span);
         if let Some(events) = self.bus.events() {
             state.announce(events, told);
         }
         if let Progress::Failed { reason, .. } = told {
             state.why.failed(reason);
         }
-        let story = &state.story;
-        if story.is_over() {
-            if !log.line(story) {
+        let summary = &state.summary;
+        if summary.is_over() {
+            if !log.line(summary) {
                 metrics.log_lost();
             }
             if !state.is_left {
@@ -156,9 +156,9 @@ impl Seen {
         tenant: Option<Tenant>,
     ) {
         let mut state = self.state();
-        trace.clone_into(&mut state.story.id);
+        trace.clone_into(&mut state.summary.id);
         state.client = client.cloned();
-        state.story.client = client.and_then(|it| it.to_str().ok()).and_then(product);
+        state.summary.client = client.and_then(|it| it.to_str().ok()).and_then(product);
         state.whose = tenant.map(|tenant| self.whose(tenant, None, None));
     }
 
@@ -189,7 +189,7 @@ impl Seen {
         state.whose = whose;
         state.labels = labels;
         if let (Some(events), Some(whose)) = (events, &state.whose) {
-            whose.started(events, &state.story, state.client());
+            whose.started(events, &state.summary, state.client());
         }
     }
 
@@ -205,7 +205,7 @@ impl Seen {
             let state = self.state();
             let whose = state.whose.as_ref().filter(|_| state.is_kept);
             let heard = self.bus.events().zip(whose);
-            hearing.tune(generation, heard.map(|(events, whose)| (events, whose, &state.story)));
+            hearing.tune(generation, heard.map(|(events, whose)| (events, whose, &state.summary)));
         }
     }
 
@@ -230,7 +230,7 @@ impl Seen {
     pub(crate) fn loses_trace(&self) {
         let mut state = self.state();
         if let (Some(audit), Some(labels)) = (&self.bus.audit, state.labels.take()) {
-            audit.drop_one(&state.story.id, &labels.tenant);
+            audit.drop_one(&state.summary.id, &labels.tenant);
         }
     }
 
@@ -244,7 +244,7 @@ impl Seen {
         let mut state = self.state();
         state.is_left = false;
         // Else its trace is left when it is over.
-        if state.story.is_over() {
+        if state.summary.is_over() {
             self.leave_trace(&mut state);
         }
     }
@@ -272,7 +272,7 @@ impl Seen {
         let mut state = self.state();
         let audit = self.bus.audit.as_ref().filter(|_| state.asks_for_state)?;
         // What comes behind it changes nothing of what it says.
-        let mut ended = state.story.clone();
+        let mut ended = state.summary.clone();
         (ended.outcome, ended.total) = ("completed", ended.age());
         ended.status = status.unwrap_or(ended.status);
         let draft = state.draft(Some(&ended))?;
@@ -282,22 +282,22 @@ impl Seen {
     /// Whose answer it is.
     pub(crate) fn provider(&self) -> Arc<str> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(state.story.answering())
+        Arc::clone(state.summary.answering())
     }
 
     /// Its answer was heard to its end although its caller went away, for so long.
     pub(crate) fn drained(&self, heard: Heard, usage: Option<&Usage>, took: Duration) {
         let mut state = self.state();
         let Bus { metrics, log, .. } = &*self.bus;
-        metrics.drained(&state.story, heard, usage);
-        let drained = state.story.drained(heard, usage, took);
+        metrics.drained(&state.summary, heard, usage);
+        let drained = state.summary.drained(heard, usage, took);
         if !log.line(&drained) {
             metrics.log_lost();
         }
         if let (Some(events), Some(whose)) = (self.bus.events(), &state.whose) {
             whose.drained(events, &drained);
         }
-        state.story.outcome = drained.outcome;
+        state.summary.outcome = drained.outcome;
         self.leave_trace(&mut state);
     }
 
@@ -334,11 +334,11 @@ fn product(agent: &str) -> Option<String> {
 
 impl State {
     /// The trace that it leaves, once: as told here, else as far as it went.
-    fn draft(&mut self, story: Option<&Story>) -> Option<TraceDraft> {
+    fn draft(&mut self, summary: Option<&Summary>) -> Option<TraceDraft> {
         let labels = self.labels.take()?;
         let (transcript, why) =
             (std::mem::take(&mut self.transcript), std::mem::take(&mut self.why));
-        Some(draft(story.unwrap_or(&self.story), labels, transcript, why))
+        Some(draft(summary.unwrap_or(&self.summary), labels, transcript, why))
     }
 
     fn client(&self) -> Option<&str> {
@@ -349,12 +349,12 @@ impl State {
     fn announce(&mut self, events: &Events, told: &Progress<'_>) {
         let Some(whose) = &self.whose else { return };
         if !self.is_announced {
-            if !self.story.is_over() {
+            if !self.summary.is_over() {
                 return;
             }
             self.is_announced = true;
-            whose.started(events, &self.story, self.client());
+            whose.started(events, &self.summary, self.client());
         }
-        whose.hear(events, &self.story, told);
+        whose.hear(events, &self.summary, told);
     }
 }

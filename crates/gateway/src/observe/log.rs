@@ -1,6 +1,6 @@
 //! One line for each request: what was asked of whom, how it went and how long it took; nothing of what was said.
 
-use crate::observe::story::{Story, is_plain, line as on_one_line, plain};
+use crate::observe::summary::{Summary, is_plain, line as on_one_line, plain};
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::io::Write;
@@ -126,11 +126,11 @@ impl Log {
     }
 
     /// Leaves a line; false if it is lost.
-    pub(crate) fn line(&self, story: &Story) -> bool {
+    pub(crate) fn line(&self, summary: &Summary) -> bool {
         let Some(inner) = &self.0 else { return true };
         let text = match inner.form {
-            LogForm::Json => json(story, &inner.masker),
-            LogForm::Text => text(story, &inner.masker),
+            LogForm::Json => json(summary, &inner.masker),
+            LogForm::Text => text(summary, &inner.masker),
         };
         let mut pile = inner.desk.pile();
         if pile.is_closed || pile.lines >= WAITING {
@@ -155,104 +155,104 @@ fn name<'a>(name: &'a str, masker: &Masker) -> Cow<'a, str> {
 }
 
 /// The numbers of the answer's header, as it has them.
-fn counts(story: &Story) -> Vec<(&'static str, usize)> {
-    if story.id.is_empty() {
+fn counts(summary: &Summary) -> Vec<(&'static str, usize)> {
+    if summary.id.is_empty() {
         return Vec::new();
     }
-    let Counts { restored, missed, ambiguous, dropped } = story.counts;
+    let Counts { restored, missed, ambiguous, dropped } = summary.counts;
     let mut counts = vec![
         ("restored", restored),
         ("missed", missed),
         ("ambiguous", ambiguous),
         ("dropped", dropped),
     ];
-    if story.hops > 0 {
-        counts.push(("hops", story.hops));
+    if summary.hops > 0 {
+        counts.push(("hops", summary.hops));
     }
     counts
 }
 
 /// The upstream that gave no proper answer; its address is for whoever runs the gateway, and for no caller.
-fn asked_in_vain(story: &Story) -> Option<(&str, u16)> {
-    story.error?;
-    let upstream = story.upstream.as_ref()?;
+fn asked_in_vain(summary: &Summary) -> Option<(&str, u16)> {
+    summary.error?;
+    let upstream = summary.upstream.as_ref()?;
     Some((upstream.host.as_deref()?, upstream.port?))
 }
 
-fn json(story: &Story, masker: &Masker) -> String {
+fn json(summary: &Summary, masker: &Masker) -> String {
     let mut w = Writer::new();
     w.object(|w| {
-        w.field_u64("ts", story.at);
+        w.field_u64("ts", summary.at);
         w.field_str("event", "request");
-        w.field_str("id", &story.id);
-        w.field_str("route", story.route);
-        let (model, provider) = (story.model.as_str(), &*story.provider);
+        w.field_str("id", &summary.id);
+        w.field_str("route", summary.route);
+        let (model, provider) = (summary.model.as_str(), &*summary.provider);
         for (key, value) in
-            [("tenant", story.tenant.as_str()), ("model", model), ("provider", provider)]
+            [("tenant", summary.tenant.as_str()), ("model", model), ("provider", provider)]
         {
             if !value.is_empty() {
                 w.field_str(key, &name(value, masker));
             }
         }
-        w.field_u64("status", story.status.into());
-        w.field_str("outcome", story.outcome);
-        w.field_u64("head_ms", millis(story.head));
-        if let Some(first) = story.first {
+        w.field_u64("status", summary.status.into());
+        w.field_str("outcome", summary.outcome);
+        w.field_u64("head_ms", millis(summary.head));
+        if let Some(first) = summary.first {
             w.field_u64("first_byte_ms", millis(first));
         }
-        w.field_u64("total_ms", millis(story.total));
-        w.field_u64("bytes", story.bytes);
-        for (name, count) in counts(story) {
+        w.field_u64("total_ms", millis(summary.total));
+        w.field_u64("bytes", summary.bytes);
+        for (name, count) in counts(summary) {
             w.field_u64(name, count as u64);
         }
-        for (name, count) in &story.spent {
+        for (name, count) in &summary.spent {
             w.field_u64(name, *count);
         }
-        if let Some(reason) = story.error {
+        if let Some(reason) = summary.error {
             w.field_str("error", reason);
         }
-        if let Some((host, port)) = asked_in_vain(story) {
+        if let Some((host, port)) = asked_in_vain(summary) {
             w.field_str("upstream", &format!("{host}:{port}"));
         }
-        if let Some(cause) = &story.cause {
+        if let Some(cause) = &summary.cause {
             w.field_str("cause", &on_one_line(cause, masker));
         }
     });
     w.finish() + "\n"
 }
 
-fn text(story: &Story, masker: &Masker) -> String {
+fn text(summary: &Summary, masker: &Masker) -> String {
     let mut line = String::with_capacity(256);
     // A string takes whatever is written.
-    let _ = write_text(&mut line, story, masker);
+    let _ = write_text(&mut line, summary, masker);
     line
 }
 
-fn write_text(line: &mut String, story: &Story, masker: &Masker) -> fmt::Result {
-    write!(line, "{} {} {}", story.status, story.route, story.outcome)?;
-    let (model, provider) = (story.model.as_str(), &*story.provider);
+fn write_text(line: &mut String, summary: &Summary, masker: &Masker) -> fmt::Result {
+    write!(line, "{} {} {}", summary.status, summary.route, summary.outcome)?;
+    let (model, provider) = (summary.model.as_str(), &*summary.provider);
     for (key, value) in
-        [("model", model), ("provider", provider), ("tenant", story.tenant.as_str())]
+        [("model", model), ("provider", provider), ("tenant", summary.tenant.as_str())]
     {
         if !value.is_empty() {
             write!(line, " {key}={}", name(value, masker).replace(' ', "_"))?;
         }
     }
-    write!(line, " {}ms {}B", millis(story.total), story.bytes)?;
-    for (name, count) in counts(story) {
+    write!(line, " {}ms {}B", millis(summary.total), summary.bytes)?;
+    for (name, count) in counts(summary) {
         write!(line, " {name}={count}")?;
     }
-    for (name, count) in &story.spent {
+    for (name, count) in &summary.spent {
         write!(line, " {name}={count}")?;
     }
-    if let Some(reason) = story.error {
+    if let Some(reason) = summary.error {
         write!(line, " error={reason}")?;
     }
-    if let Some((host, port)) = asked_in_vain(story) {
+    if let Some((host, port)) = asked_in_vain(summary) {
         write!(line, " upstream={host}:{port}")?;
     }
-    write!(line, " id={}", story.id)?;
-    match &story.cause {
+    write!(line, " id={}", summary.id)?;
+    match &summary.cause {
         Some(cause) => writeln!(line, " cause={:?}", on_one_line(cause, masker)),
         None => writeln!(line),
     }
@@ -276,13 +276,13 @@ mod tests {
         }
     }
 
-    fn story() -> Story {
-        let mut story = Story::new(7, "/v1/messages");
-        story.id = "t".to_owned();
-        story.model = "a\u{1b}[2J\nb".to_owned();
-        (story.status, story.outcome) = (200, "completed");
-        story.counts.restored = 2;
-        story
+    fn summary() -> Summary {
+        let mut summary = Summary::new(7, "/v1/messages");
+        summary.id = "t".to_owned();
+        summary.model = "a\u{1b}[2J\nb".to_owned();
+        (summary.status, summary.outcome) = (200, "completed");
+        summary.counts.restored = 2;
+        summary
     }
 
     #[test]
@@ -301,10 +301,10 @@ mod tests {
         ] {
             let kept = Kept::default();
             let log = Log::to(Box::new(kept.clone()), form, &masker());
-            assert!(log.line(&story()));
+            assert!(log.line(&summary()));
             log.close();
             assert_eq!(String::from_utf8(kept.0.lock().unwrap().clone()).unwrap(), expected);
-            assert!(!log.line(&story()), "nothing comes after the end");
+            assert!(!log.line(&summary()), "nothing comes after the end");
         }
     }
 
@@ -322,9 +322,9 @@ mod tests {
         {
             let kept = Kept::default();
             let log = Log::to(Box::new(kept.clone()), form, &masker());
-            let mut story = story();
-            story.model = format!("{name}{secret} now");
-            assert!(log.line(&story));
+            let mut summary = summary();
+            summary.model = format!("{name}{secret} now");
+            assert!(log.line(&summary));
             log.close();
             let line = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
             let is_shown = name == far;
@@ -350,7 +350,7 @@ mod tests {
     fn a_reader_that_is_stuck_costs_lines_and_no_time() {
         let (go, stuck) = std::sync::mpsc::channel();
         let log = Log::to(Box::new(Stuck(stuck)), LogForm::Text, &masker());
-        let lost = (0..WAITING + 10).filter(|_| !log.line(&story())).count();
+        let lost = (0..WAITING + 10).filter(|_| !log.line(&summary())).count();
         assert_eq!(lost, 10, "those that are being written wait, too");
         drop(go);
         log.close();

@@ -8,7 +8,7 @@ mod labels;
 use crate::load::{Gauges, NO_ROOM};
 use crate::observe::process::Process;
 use crate::observe::progress::{BudgetReached, Heard, News, Progress};
-use crate::observe::story::{Story, Verdict, flaw, spent};
+use crate::observe::summary::{Summary, Verdict, flaw, spent};
 use labels::{Ending, Spent, Thought, Tokens, Trouble, Whose};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -238,7 +238,7 @@ impl Metrics {
     }
 
     /// Takes what happened to a request.
-    pub(crate) fn hear(&self, told: &Progress<'_>, story: &Story) {
+    pub(crate) fn hear(&self, told: &Progress<'_>, summary: &Summary) {
         match told {
             Progress::Admitted { took, .. } => self.took("auth", *took),
             Progress::TurnedAway => count(&self.turned_away),
@@ -252,10 +252,10 @@ impl Metrics {
                 self.open.inc();
             }
             Progress::Blind => count(&self.blind),
-            Progress::Led => self.decided(story),
+            Progress::Led => self.decided(summary),
             Progress::Sent { took, .. } => self.took("restore", *took),
             Progress::Failed { reason, .. } | Progress::TryFailed { reason } => {
-                self.failed(story, reason);
+                self.failed(summary, reason);
             }
             Progress::Repaired => count(&self.repairs),
             Progress::FellBack => count(&self.fallbacks),
@@ -270,15 +270,16 @@ impl Metrics {
                     self.requests.get_or_create(&[("status", *class)]).inc();
                 }
             }
-            Progress::FirstByte if story.is_asked => observe(&self.first_byte, story),
-            Progress::FirstThought if story.stream => observe(&self.first_thought, story),
-            Progress::FirstText if story.stream => observe(&self.first_text, story),
+            Progress::FirstByte if summary.is_asked => observe(&self.first_byte, summary),
+            Progress::FirstThought if summary.stream => observe(&self.first_thought, summary),
+            Progress::FirstText if summary.stream => observe(&self.first_text, summary),
             Progress::FirstByte | Progress::FirstThought | Progress::FirstText => {}
             Progress::Said { answer, settled, is_stopped } => {
-                if let Some(reason) = flaw(answer).filter(|_| !is_stopped && story.cut.is_none()) {
-                    self.failed(story, reason);
+                if let Some(reason) = flaw(answer).filter(|_| !is_stopped && summary.cut.is_none())
+                {
+                    self.failed(summary, reason);
                 }
-                self.used(story, settled);
+                self.used(summary, settled);
             }
             Progress::Circles { .. } => count(&self.circles),
             Progress::Cut { reason } => {
@@ -287,10 +288,10 @@ impl Metrics {
             Progress::Unsaved => count(&self.unsaved),
             Progress::Ended { .. } => {
                 // Its caller went away before anybody knew which way it would go in the end.
-                if !story.is_final {
-                    self.decided(story);
+                if !summary.is_final {
+                    self.decided(summary);
                 }
-                self.ended(story);
+                self.ended(summary);
             }
             Progress::Decided { .. } | Progress::Routed { .. } | Progress::Explained { .. } => {}
         }
@@ -316,10 +317,10 @@ impl Metrics {
     }
 
     /// An answer was heard for nobody, and what it cost as its provider said.
-    pub(crate) fn drained(&self, story: &Story, heard: Heard, usage: Option<&Usage>) {
+    pub(crate) fn drained(&self, summary: &Summary, heard: Heard, usage: Option<&Usage>) {
         self.drained.get_or_create(&[("outcome", heard.as_str())]).inc();
         for (name, count) in usage.map(spent).into_iter().flatten() {
-            let provider = Arc::clone(story.answering());
+            let provider = Arc::clone(summary.answering());
             let r#type = name.trim_end_matches("_tokens");
             self.drained_tokens.get_or_create(&Spent { provider, r#type }).inc_by(count);
         }
@@ -334,14 +335,14 @@ impl Metrics {
         self.overhead.get_or_create(&[("phase", phase)]).observe(took.as_secs_f64());
     }
 
-    fn failed(&self, story: &Story, reason: Word) {
-        let provider = Arc::clone(story.answering());
+    fn failed(&self, summary: &Summary, reason: Word) {
+        let provider = Arc::clone(summary.answering());
         self.trouble.get_or_create(&Trouble { provider, reason }).inc();
     }
 
     /// What was done about the thoughts: of several ways the last one counts, as the answer's header has it.
-    fn decided(&self, story: &Story) {
-        let Some(Verdict { counts, without, is_relayed }) = story.verdict else { return };
+    fn decided(&self, summary: &Summary) {
+        let Some(Verdict { counts, without, is_relayed }) = summary.verdict else { return };
         count(if is_relayed { &self.relayed } else { &self.translated });
         for (way, count) in by_way(without) {
             self.without.get_or_create(&[("way", way)]).inc_by(count as u64);
@@ -355,12 +356,12 @@ impl Metrics {
             ("ambiguous", counts.ambiguous),
             ("dropped", counts.dropped),
         ] {
-            let provider = Arc::clone(&story.provider);
+            let provider = Arc::clone(&summary.provider);
             self.thoughts.get_or_create(&Thought { provider, outcome }).inc_by(count as u64);
         }
     }
 
-    fn used(&self, story: &Story, settled: &Settled) {
+    fn used(&self, summary: &Summary, settled: &Settled) {
         let Settled { usage, reasoning, total } = settled;
         let reported = TokenSource::Reported;
         for (r#type, count, source) in [
@@ -371,42 +372,42 @@ impl Metrics {
             ("cache_write", usage.cache_write_tokens, reported),
         ] {
             let Some(count) = count else { continue };
-            let Whose { provider, model } = whose(story);
+            let Whose { provider, model } = whose(summary);
             let labels = Tokens { provider, model, r#type, source: source.as_str() };
             self.tokens.get_or_create(&labels).inc_by(count);
         }
-        self.cost(story, usage);
+        self.cost(summary, usage);
     }
 
-    fn cost(&self, story: &Story, usage: &Usage) {
-        match story.cost(usage) {
+    fn cost(&self, summary: &Summary, usage: &Usage) {
+        match summary.cost(usage) {
             // What is shown is dollars; what is booked never is.
             #[expect(
                 clippy::cast_precision_loss,
                 reason = "exact up to nine thousand million dollars"
             )]
             Some(cost) => {
-                self.cost.get_or_create(&whose(story)).inc_by(cost as f64 / DOLLAR as f64);
+                self.cost.get_or_create(&whose(summary)).inc_by(cost as f64 / DOLLAR as f64);
             }
-            None => count(&self.unpriced.get_or_create(&whose(story))),
+            None => count(&self.unpriced.get_or_create(&whose(summary))),
         }
     }
 
-    fn ended(&self, story: &Story) {
-        if !story.is_open {
+    fn ended(&self, summary: &Summary) {
+        if !summary.is_open {
             return;
         }
         self.open.dec();
-        if story.stream {
+        if summary.stream {
             self.streams.dec();
         }
-        if story.outcome == "cancelled" {
+        if summary.outcome == "cancelled" {
             count(&self.cancelled);
         }
-        if story.is_asked {
-            let Whose { provider, model } = whose(story);
-            let labels = Ending { provider, model, outcome: story.outcome };
-            self.duration.get_or_create(&labels).observe(story.total.as_secs_f64());
+        if summary.is_asked {
+            let Whose { provider, model } = whose(summary);
+            let labels = Ending { provider, model, outcome: summary.outcome };
+            self.duration.get_or_create(&labels).observe(summary.total.as_secs_f64());
         }
     }
 
@@ -472,8 +473,8 @@ fn count(counter: &Counter) {
     counter.inc();
 }
 
-fn whose(story: &Story) -> Whose {
-    Whose { provider: Arc::clone(story.answering()), model: Arc::clone(&story.label) }
+fn whose(summary: &Summary) -> Whose {
+    Whose { provider: Arc::clone(summary.answering()), model: Arc::clone(&summary.label) }
 }
 
 /// Answers, and for thinking that is off requests, by the words that the answer's header has for them.
@@ -490,8 +491,8 @@ fn by_threshold(scope: Word, kind: BudgetEventKind) -> [(Word, Word); 2] {
     [("scope", scope), ("threshold", threshold)]
 }
 
-fn observe(times: &Times<Whose>, story: &Story) {
-    times.get_or_create(&whose(story)).observe(story.age().as_secs_f64());
+fn observe(times: &Times<Whose>, summary: &Summary) {
+    times.get_or_create(&whose(summary)).observe(summary.age().as_secs_f64());
 }
 
 #[cfg(test)]

@@ -11,4 +11,4 @@ pub(crate) mod metrics;
 pub(crate) mod process;
 pub(crate) mod progress;
 pub(crate) mod spans;
-pub(crate) mod story;
+pub(crate) mod summary;

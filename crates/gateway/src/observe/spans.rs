@@ -3,7 +3,7 @@
 
 use crate::observe::collector;
 use crate::observe::progress::Progress;
-use crate::observe::story::{Said, Story, plain};
+use crate::observe::summary::{Said, Summary, plain};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::{
@@ -91,15 +91,15 @@ impl Traces {
     }
 
     /// Takes what happened to a request whose span, once it has one, is in `span`.
-    pub(crate) fn hear(&self, told: &Progress<'_>, story: &Story, span: &mut Option<Span>) {
+    pub(crate) fn hear(&self, told: &Progress<'_>, summary: &Summary, span: &mut Option<Span>) {
         let Some(on) = &self.on else { return };
         if let Progress::RequestContext { headers, .. } = told {
-            *span = Some(on.begin(story, headers));
+            *span = Some(on.begin(summary, headers));
         }
-        if story.is_over()
+        if summary.is_over()
             && let Some(span) = span.take()
         {
-            on.end(span, story);
+            on.end(span, summary);
         }
     }
 }
@@ -118,15 +118,15 @@ pub(crate) fn carry(span: &Span, headers: &mut HeaderMap) {
 }
 
 impl On {
-    fn begin(&self, story: &Story, headers: &HeaderMap) -> Span {
+    fn begin(&self, summary: &Summary, headers: &HeaderMap) -> Span {
         let own = self.context(headers);
         let extractor = HeaderExtractor(&own);
         let parent =
             TraceContextPropagator::new().extract_with_context(&Context::new(), &extractor);
-        let model = self.name(&story.model);
+        let model = self.name(&summary.model);
         let builder = SpanBuilder::from_name(format!("chat {model}"))
             .with_kind(SpanKind::Client)
-            .with_start_time(UNIX_EPOCH + Duration::from_millis(story.at))
+            .with_start_time(UNIX_EPOCH + Duration::from_millis(summary.at))
             // Whoever samples may look at these.
             .with_attributes([
                 KeyValue::new("gen_ai.operation.name", "chat"),
@@ -135,11 +135,11 @@ impl On {
         self.tracer.build_with_context(builder, &parent)
     }
 
-    fn end(&self, mut span: Span, story: &Story) {
-        let end = UNIX_EPOCH + Duration::from_millis(story.at) + story.total;
+    fn end(&self, mut span: Span, summary: &Summary) {
+        let end = UNIX_EPOCH + Duration::from_millis(summary.at) + summary.total;
         if span.is_recording() {
-            span.set_attributes(attributes(story, &|text| self.name(text)));
-            if let Some(error) = error(story) {
+            span.set_attributes(attributes(summary, &|text| self.name(text)));
+            if let Some(error) = error(summary) {
                 span.set_attribute(KeyValue::new("error.type", error));
                 span.set_status(Status::error(""));
             }
@@ -169,19 +169,19 @@ impl On {
 }
 
 /// What is known in the end; what nobody reported is left out.
-fn attributes(story: &Story, name: &dyn Fn(&str) -> String) -> Vec<KeyValue> {
+fn attributes(summary: &Summary, name: &dyn Fn(&str) -> String) -> Vec<KeyValue> {
     let mut all = Vec::new();
     let mut put = |name: &'static str, value: Option<Value>| {
         all.extend(value.map(|value| KeyValue::new(name, value)));
     };
     let text = |text: &Option<String>| text.as_deref().map(|text| Value::from(name(text)));
-    let upstream = story.upstream.as_ref();
-    let provider = upstream.map_or(&*story.provider, |upstream| &upstream.called);
+    let upstream = summary.upstream.as_ref();
+    let provider = upstream.map_or(&*summary.provider, |upstream| &upstream.called);
     put("gen_ai.provider.name", Some(provider.to_owned().into()));
     put("server.address", upstream.and_then(|it| it.host.clone()).map(Value::from));
     put("server.port", upstream.and_then(|it| it.port).map(|port| i64::from(port).into()));
-    put("gen_ai.conversation.id", text(&story.session));
-    if let Some(Said { settled, model, id, finish_reason }) = &story.said {
+    put("gen_ai.conversation.id", text(&summary.session));
+    if let Some(Said { settled, model, id, finish_reason }) = &summary.said {
         let usage = &settled.usage;
         put("gen_ai.response.model", text(model));
         put("gen_ai.response.id", text(id));
@@ -194,7 +194,7 @@ fn attributes(story: &Story, name: &dyn Fn(&str) -> String) -> Vec<KeyValue> {
         put("gen_ai.usage.output_tokens", usage.output_tokens_with_reasoning().map(number));
         put("gen_ai.usage.reasoning.output_tokens", usage.reasoning_tokens.map(number));
     }
-    let Counts { restored, missed, ambiguous, dropped } = story.counts;
+    let Counts { restored, missed, ambiguous, dropped } = summary.counts;
     for (name, count) in [
         ("thinkthrough.restored", restored),
         ("thinkthrough.missed", missed),
@@ -203,7 +203,7 @@ fn attributes(story: &Story, name: &dyn Fn(&str) -> String) -> Vec<KeyValue> {
     ] {
         put(name, Some(number(count as u64)));
     }
-    put("thinkthrough.trace", (!story.id.is_empty()).then(|| story.id.clone().into()));
+    put("thinkthrough.trace", (!summary.id.is_empty()).then(|| summary.id.clone().into()));
     all
 }
 
@@ -212,10 +212,10 @@ fn number(count: u64) -> Value {
 }
 
 /// What went wrong, in a word of a short list or the number of a status.
-fn error(story: &Story) -> Option<String> {
-    let outcome = Some(story.outcome).filter(|outcome| *outcome != "completed");
-    let status = (story.status >= 400).then(|| story.status.to_string());
-    story.error.map(str::to_owned).or(status).or_else(|| outcome.map(str::to_owned))
+fn error(summary: &Summary) -> Option<String> {
+    let outcome = Some(summary.outcome).filter(|outcome| *outcome != "completed");
+    let status = (summary.status >= 400).then(|| summary.status.to_string());
+    summary.error.map(str::to_owned).or(status).or_else(|| outcome.map(str::to_owned))
 }
 
 impl fmt::Debug for Traces {

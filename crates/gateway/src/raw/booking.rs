@@ -2,10 +2,10 @@
 //!
 //! A provider makes all of such an answer, though its caller goes away, so that it is read to its end.
 
-use crate::house::{House, ended};
 use crate::load::AnswerRoom;
 use crate::models::route::Route;
-use crate::spending::{Meter, Metering, Tab};
+use crate::spending::{Meter, Metering, RequestCharges};
+use crate::state::{RequestState, ended};
 use std::future::poll_fn;
 use std::sync::Arc;
 use thinkthrough_client::{
@@ -16,23 +16,23 @@ use tokio::sync::oneshot;
 /// Sends the request and gives its answer. The gateway books the body as it reads it, to its end even if the caller goes
 /// away. If the upstream is lost, or the process ends, it books the whole reservation.
 pub(crate) async fn booked(
-    house: &House,
+    state: &RequestState,
     route: &Route,
     send: &Outbound,
     metering: Metering,
 ) -> Result<Answer, ClientError> {
     let (tell, told) = oneshot::channel();
     let (transport, send, url) = (route.transport.clone(), send.clone(), shown(&send.url));
-    let (tab, stage) = (Arc::clone(&house.tab), house.stage.clone());
-    let memory = house.load.begin();
+    let (charges, stage) = (Arc::clone(&state.charges), state.stage.clone());
+    let memory = state.load.begin();
     tokio::spawn(async move {
         let sent = tokio::select! {
             sent = transport.send(&send) => sent,
-            () = ended(stage.clone()) => return tab.forfeit(),
+            () = ended(stage.clone()) => return charges.forfeit(),
         };
         match sent {
             Ok(mut answer) if answer.status.is_success() => {
-                let meter = Meter::new(&metering, &tab);
+                let meter = Meter::new(&metering, &charges);
                 let (sender, body) = BodyStream::channel();
                 let upstream = std::mem::replace(&mut answer.body, body);
                 drop(tell.send(Ok(answer)));
@@ -44,7 +44,7 @@ pub(crate) async fn booked(
             sent => {
                 let is_lost = sent.as_ref().is_err_and(ClientError::may_be_billed);
                 if tell.send(sent).is_err() && is_lost {
-                    tab.forfeit();
+                    charges.forfeit();
                 }
             }
         }
@@ -86,11 +86,11 @@ async fn read(
 
 /// A request that was sent and has no answer yet. If its caller goes away, the tokens that it reserved of limits are
 /// spent, because its provider may answer all the same.
-pub(crate) struct Unanswered(Option<Arc<Tab>>);
+pub(crate) struct Unanswered(Option<Arc<RequestCharges>>);
 
 impl Unanswered {
-    pub(crate) fn of(tab: &Arc<Tab>) -> Self {
-        Unanswered(Some(Arc::clone(tab)))
+    pub(crate) fn of(charges: &Arc<RequestCharges>) -> Self {
+        Unanswered(Some(Arc::clone(charges)))
     }
 
     /// The answer, or a failure, is there.
@@ -101,6 +101,6 @@ impl Unanswered {
 
 impl Drop for Unanswered {
     fn drop(&mut self) {
-        self.0.take().iter().for_each(|tab| tab.forfeit());
+        self.0.take().iter().for_each(|charges| charges.forfeit());
     }
 }

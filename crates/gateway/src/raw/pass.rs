@@ -5,23 +5,24 @@
 use crate::accept::admission::segments;
 use crate::attempt::expected::REFUSAL;
 use crate::attempt::sending::{self, failed, reason};
-use crate::door::{self, Turned, turned};
-use crate::house::House;
+use crate::credential;
 use crate::load::{AnswerRoom, CAPS, Denied, PASSED, READ};
-use crate::request::edge::headers::Crossing;
-use crate::request::edge::inbound::Inbound;
-use crate::request::edge::query::with_query;
 use crate::models::route::Route;
 use crate::observe::progress::Progress;
 use crate::raw::booking::{Unanswered, booked};
 use crate::raw::spending::{Spender, may_spend, most, spoken, wire_at};
+use crate::rejection::{Rejection, rejection};
 use crate::relay::ask::relayed;
 use crate::request::asking::credential_for;
+use crate::request::edge::headers::Crossing;
+use crate::request::edge::inbound::Inbound;
+use crate::request::edge::query::with_query;
 use crate::request::provider_resource::{Access, Ids, Purpose, Tap, check_id_choice, purpose};
 use crate::request::take;
 use crate::respond::flow::Flow;
 use crate::respond::reply::{Account, refusal};
 use crate::spending::{Came, Meter, Metering};
+use crate::state::RequestState;
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
@@ -39,41 +40,41 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A provider's own API, as it is: any method, any path, any body.
 pub(crate) async fn raw(
-    house: &Arc<House>,
+    state: &Arc<RequestState>,
     parts: Parts,
     body: Inbound,
     provider: &str,
     path: &str,
 ) -> Response<Flow> {
     let account = Account::open();
-    let outcome = passed(house, parts, body, provider, path).await;
+    let outcome = passed(state, parts, body, provider, path).await;
     let wire = || segments(path).ok().and_then(|segments| wire_at(&segments));
-    let mut answer = outcome.unwrap_or_else(|turned| refusal(wire(), &turned));
-    account.explain(&mut answer, &house.seen);
+    let mut answer = outcome.unwrap_or_else(|rejection| refusal(wire(), &rejection));
+    account.explain(&mut answer, &state.reporter);
     answer
 }
 
 async fn passed(
-    house: &Arc<House>,
+    state: &Arc<RequestState>,
     parts: Parts,
     body: Inbound,
     provider: &str,
     path: &str,
-) -> Result<Response<Flow>, Turned> {
-    let room = house.load.share.passing()?;
-    let credential = door::credential(&parts.uri, &parts.headers)?;
-    has_right(house)?;
-    let route = house.models.provider(provider);
-    let route = route.map_err(|unrouted| turned(404, "provider_not_found", unrouted.0))?;
+) -> Result<Response<Flow>, Rejection> {
+    let room = state.load.share.passing()?;
+    let credential = credential::of(&parts.uri, &parts.headers)?;
+    has_right(state)?;
+    let route = state.models.provider(provider);
+    let route = route.map_err(|unrouted| rejection(404, "provider_not_found", unrouted.0))?;
     let segments = segments(path)?;
-    let spending = may_spend(house, &parts.method, &segments)?;
+    let spending = may_spend(state, &parts.method, &segments)?;
     let api = spoken(&segments).filter(|_| parts.method == Method::POST);
-    let access = Access::of(house, &route.target.provider);
+    let access = Access::of(state, &route.target.provider);
     let times = if access.is_some() { READ } else { PASSED };
-    let (bytes, held) = take::body(house, &parts.headers, body, times).await?;
+    let (bytes, held) = take::body(state, &parts.headers, body, times).await?;
     let tap = match access {
         Some(access) => {
-            let turn = house.load.offload.turn(bytes.len()).await.map_err(Denied::turned)?;
+            let turn = state.load.offload.turn(bytes.len()).await.map_err(Denied::rejection)?;
             let (asked, body) = (parts.clone(), bytes.clone());
             let own = async move { own_only(access, &asked, &segments, &body).await };
             turn.run(Box::pin(own)).await?
@@ -91,15 +92,15 @@ async fn passed(
     send.body = bytes;
     send.headers = Crossing::to_all(&route).request(&parts.headers);
     let metering = spending.map(|spending| {
-        let (house, route, body) = (Arc::clone(house), Arc::clone(&route), send.body.clone());
+        let (state, route, body) = (Arc::clone(state), Arc::clone(&route), send.body.clone());
         let (headers, credential) = (parts.headers.clone(), credential.clone());
-        (spending, Spender { house, route, headers, credential, body })
+        (spending, Spender { state, route, headers, credential, body })
     });
     send.auth = credential_for(&route, credential);
     let size = if metering.is_some() { send.body.len() } else { 0 };
-    let turn = house.load.offload.turn(size).await.map_err(Denied::turned)?;
-    let tokens = || most(house, &route, api.as_ref(), &send.body);
-    house.tab.enter(house.pass.as_deref(), tokens).await?;
+    let turn = state.load.offload.turn(size).await.map_err(Denied::rejection)?;
+    let tokens = || most(state, &route, api.as_ref(), &send.body);
+    state.charges.enter(state.pass.as_deref(), tokens).await?;
     let (metering, session) = match metering {
         Some((spending, spender)) => {
             let (metering, session) = turn.run(Box::pin(spender.reserve(spending))).await?;
@@ -108,26 +109,26 @@ async fn passed(
         None => (None, None),
     };
     let tap = tap.map(|tap| tap.in_session(session));
-    let gate = house.tab.gate(&route, tokens);
+    let gate = state.charges.gate(&route, tokens);
     send.gate = gate;
-    let answer = pass(house, &route, &send, (tap, metering), room).await;
+    let answer = pass(state, &route, &send, (tap, metering), room).await;
     drop(held);
     answer
 }
 
 /// Whether the key may use this at all.
-fn has_right(house: &House) -> Result<(), Turned> {
-    if house.options.masks_requests.is_some() {
+fn has_right(state: &RequestState) -> Result<(), Rejection> {
+    if state.options.masks_requests.is_some() {
         let message = "`/p/...` passes requests on as they are, and this gateway covers secrets in them; its operator \
                        allows it with `requests = false` under `[masking]`";
-        return Err(turned(403, "raw_not_allowed", message));
+        return Err(rejection(403, "raw_not_allowed", message));
     }
-    let Some(pass) = house.pass.as_ref().filter(|pass| !pass.raw) else { return Ok(()) };
+    let Some(pass) = state.pass.as_ref().filter(|pass| !pass.raw) else { return Ok(()) };
     let message = format!(
         "this key may not use `/p/...`; the gateway's operator allows it with `raw = true` under `[keys.{}]`",
         pass.tenant
     );
-    Err(turned(403, "raw_not_allowed", message))
+    Err(rejection(403, "raw_not_allowed", message))
 }
 
 /// Refuses ids that the tenant may not use, and watches the answer for resources that the request creates.
@@ -136,18 +137,18 @@ async fn own_only(
     parts: &Parts,
     segments: &[String],
     body: &[u8],
-) -> Result<Option<Tap>, Turned> {
+) -> Result<Option<Tap>, Rejection> {
     let purpose = purpose(&parts.method, segments);
     match &purpose {
         Purpose::Model | Purpose::Creation(_) => {}
         Purpose::Use { resource, .. } => access.admit_path(resource).await?,
         Purpose::List => {
             let message = "a list of what the provider keeps would show what others have; ask for one thing by its id";
-            return Err(turned(403, "listing_refused", message));
+            return Err(rejection(403, "listing_refused", message));
         }
         Purpose::Unknown => {
             let message = "nobody here knows whose things are at this path, so it is not for callers with keys";
-            return Err(turned(403, "place_refused", message));
+            return Err(rejection(403, "place_refused", message));
         }
     }
     let mut ids = Ids::of_parameters(parts.uri.query());
@@ -160,11 +161,11 @@ async fn own_only(
 }
 
 /// The ids in a body, whatever its content type: a request in JSON, or lines of such requests within a file.
-fn in_body(headers: &HeaderMap, body: &[u8]) -> Result<Ids, Turned> {
+fn in_body(headers: &HeaderMap, body: &[u8]) -> Result<Ids, Rejection> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(Ids::default());
     }
-    let bad = |message: &str| turned(400, "invalid_request_error", message);
+    let bad = |message: &str| rejection(400, "invalid_request_error", message);
     match Doc::parse_within(body, CAPS.values) {
         Ok(doc) => {
             crate::accept::admission::check_members(doc.root())?;
@@ -239,32 +240,32 @@ fn in_form(text: &str) -> Ids {
 
 /// The upstream's own answer to this very request.
 pub(crate) async fn pass(
-    house: &House,
+    state: &RequestState,
     route: &Route,
     send: &Outbound,
     (tap, metering): (Option<Tap>, Option<Metering>),
     room: AnswerRoom,
-) -> Result<Response<Flow>, Turned> {
+) -> Result<Response<Flow>, Rejection> {
     let provider = &route.target.provider;
-    house.seen.tell(&Progress::Passed { provider });
+    state.reporter.tell(&Progress::Passed { provider });
     let refuse = |error: ClientError| {
         if matches!(error, ClientError::Held(_)) {
             return failed(&error, provider);
         }
         let (reason, cause) = (reason(&error), Some(error.to_string()));
-        house.seen.tell(&Progress::Failed { reason, cause });
+        state.reporter.tell(&Progress::Failed { reason, cause });
         failed(&error, provider)
     };
     let (answer, metering) = match metering {
-        Some(metering) if metering.is_booked => (booked(house, route, send, metering).await, None),
+        Some(metering) if metering.is_booked => (booked(state, route, send, metering).await, None),
         Some(metering) => (route.transport.send(send).await, Some(metering)),
         None => {
-            let unanswered = Unanswered::of(&house.tab);
+            let unanswered = Unanswered::of(&state.charges);
             let answer = route.transport.send(send).await;
             unanswered.answered();
             // Nobody reads what it costs, so that the reservation stands.
             if answer.as_ref().is_ok_and(|answer| answer.status.is_success()) {
-                house.tab.settle(&Settled::default(), Came::default());
+                state.charges.settle(&Settled::default(), Came::default());
             }
             (answer, None)
         }
@@ -277,7 +278,7 @@ pub(crate) async fn pass(
     answer.headers = Crossing::to_all(route).response(&answer.headers);
     let is_error = answer.status.is_client_error() || answer.status.is_server_error();
     if is_error {
-        house.seen.tell(&Progress::TryFailed { reason: sending::refusal(answer.status) });
+        state.reporter.tell(&Progress::TryFailed { reason: sending::refusal(answer.status) });
     }
     if is_error && send.method != Method::HEAD {
         // What is left of a key in it can only be told of the whole.
@@ -289,7 +290,8 @@ pub(crate) async fn pass(
     let tap = tap.filter(|_| answer.status.is_success());
     let (answer, tap) = heard(answer, tap, provider).await?;
     let metering = metering.filter(|_| answer.status.is_success());
-    let flow = Flow::raw(answer.body, tap, metering.map(|it| Meter::new(&it, &house.tab)), room);
+    let flow =
+        Flow::raw(answer.body, tap, metering.map(|it| Meter::new(&it, &state.charges)), room);
     Ok(relayed(answer.status, &answer.headers, answer.extensions, flow))
 }
 
@@ -298,7 +300,7 @@ async fn heard(
     mut answer: Answer,
     tap: Option<Tap>,
     provider: &str,
-) -> Result<(Answer, Option<Tap>), Turned> {
+) -> Result<(Answer, Option<Tap>), Rejection> {
     let media = answer.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
     let is_json = media.is_some_and(|media| media.to_ascii_lowercase().contains("json"));
     let Some(mut tap) = tap else { return Ok((answer, None)) };

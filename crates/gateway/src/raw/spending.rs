@@ -1,16 +1,16 @@
-//! What requests to `/p/{provider}/...` spend of their key's budgets. They pass as they are, so that nothing can be laid
+//! What requests to `/p/{provider}/...` spend of their key's budgets. They pass as they are, so that nothing can be added
 //! upon them: they are reserved for, read, and booked.
 
-use crate::door::{Turned, turned};
-use crate::house::House;
 use crate::identify::keys::Pass;
 use crate::load::CAPS;
 use crate::models::route::Route;
 use crate::models::tenant;
 use crate::observe::audit::Labels;
+use crate::rejection::{Rejection, rejection};
 use crate::request::asking::{Claim, claim};
 use crate::request::provider_resource::{Access, Ids};
 use crate::spending::{Allowed, Asking, Metering, expected};
+use crate::state::RequestState;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use std::sync::Arc;
@@ -33,16 +33,16 @@ pub(crate) struct Spending {
 
 impl Spending {
     /// The route of the model that is asked at this provider; the provider's own if nothing is known of the model.
-    fn route(&self, house: &House, provider: &Arc<Route>, body: Val<'_>) -> Arc<Route> {
+    fn route(&self, state: &RequestState, provider: &Arc<Route>, body: Val<'_>) -> Arc<Route> {
         let model = self.model.clone().or_else(|| body.string("model")).unwrap_or_default();
-        let named = house.models.find(&format!("{}/{model}", provider.target.provider));
+        let named = state.models.find(&format!("{}/{model}", provider.target.provider));
         named.unwrap_or_else(|_| Arc::clone(provider))
     }
 }
 
 /// The most tokens that a request to a path of a provider may cost.
 pub(crate) fn most(
-    house: &House,
+    state: &RequestState,
     provider: &Arc<Route>,
     spoken: Option<&Spending>,
     body: &[u8],
@@ -50,7 +50,7 @@ pub(crate) fn most(
     let doc = spoken.and_then(|spoken| Some((spoken, Doc::parse(body).ok()?)));
     match doc {
         Some((spoken, doc)) => {
-            let route = spoken.route(house, provider, doc.root());
+            let route = spoken.route(state, provider, doc.root());
             expected(body, Some((spoken.wire, &route.target.rule)))
         }
         None => expected(body, None),
@@ -59,11 +59,11 @@ pub(crate) fn most(
 
 /// How what this costs can be read; `None` where nothing is to be read. What only looks costs nothing.
 pub(crate) fn may_spend(
-    house: &House,
+    state: &RequestState,
     method: &Method,
     segments: &[String],
-) -> Result<Option<Spending>, Turned> {
-    let has_budget = house.pass.as_ref().is_some_and(|pass| !pass.budgets.is_none());
+) -> Result<Option<Spending>, Rejection> {
+    let has_budget = state.pass.as_ref().is_some_and(|pass| !pass.budgets.is_none());
     if !has_budget || [Method::GET, Method::HEAD, Method::DELETE].contains(method) {
         return Ok(None);
     }
@@ -96,17 +96,17 @@ pub(crate) fn wire_at(segments: &[String]) -> Option<&'static dyn Wire> {
     spoken(segments).map(|spending| spending.wire)
 }
 
-fn unreadable(what: &str) -> Turned {
+fn unreadable(what: &str) -> Rejection {
     let message = format!(
         "what this request to `/p/...` spends on reasoning cannot be read {what}, and this key has a budget of it; ask \
          the model by the gateway's own routes"
     );
-    turned(403, "budget_unreadable", message)
+    rejection(403, "budget_unreadable", message)
 }
 
 /// A request that is read for what it may spend.
 pub(crate) struct Spender {
-    pub(crate) house: Arc<House>,
+    pub(crate) state: Arc<RequestState>,
     pub(crate) route: Arc<Route>,
     pub(crate) headers: HeaderMap,
     pub(crate) credential: Auth,
@@ -118,20 +118,20 @@ impl Spender {
     pub(crate) async fn reserve(
         self,
         spending: Spending,
-    ) -> Result<(Metering, Option<String>), Turned> {
-        let Spender { house, route, headers, credential, body } = self;
+    ) -> Result<(Metering, Option<String>), Rejection> {
+        let Spender { state, route, headers, credential, body } = self;
         let wire = spending.wire;
         let doc = Doc::parse_within(&body, CAPS.values);
         let doc = doc.map_err(|_| unreadable("out of what is no JSON"))?;
         let root = doc.root();
-        let route = spending.route(&house, &route, root);
+        let route = spending.route(&state, &route, root);
         let hint = tenant::hint(&headers, root);
-        let claim = claim(&house, &route, &credential, hint.clone()).await;
+        let claim = claim(&state, &route, &credential, hint.clone()).await;
         // What the configuration asks of models is not put into this request.
         let (settings, handling) = (resolve(&[]), Handling::default());
         let asked = RequestContext::read(wire, &doc, &route.target, &settings, handling, None);
         let mut asked = asked.map_err(|_| unreadable("out of this body"))?;
-        let followed = match (&hint, Access::of(&house, &route.target.provider)) {
+        let followed = match (&hint, Access::of(&state, &route.target.provider)) {
             (None, Some(access)) => access.session_of(&Ids::resolved(wire, root)).await,
             _ => None,
         };
@@ -140,15 +140,15 @@ impl Spender {
             .map(|Claim { owner, .. }| Labels::of(owner.tenant, &owner.secret, session, &asked));
         let session = labels.as_ref().map(|labels| labels.session.clone());
         let asking = Asking {
-            pass: house.pass.as_deref(),
-            vaults: house.vaults.as_ref(),
+            pass: state.pass.as_deref(),
+            vaults: state.vaults.as_ref(),
             headers: &headers,
             hint: hint.as_deref(),
             labels,
             body: None,
             is_as_it_is: true,
         };
-        let Allowed { exceeded, room, .. } = house.tab.allow(asking, &mut asked).await?;
+        let Allowed { exceeded, room, .. } = state.charges.allow(asking, &mut asked).await?;
         match exceeded {
             Some((OnExceed::DisableReasoning | OnExceed::LowerEffort, scope)) => {
                 let message = format!(
@@ -156,11 +156,11 @@ impl Spender {
                      gateway's own routes",
                     scope.in_words()
                 );
-                Err(turned(402, "reasoning_budget_exceeded", message))
+                Err(rejection(402, "reasoning_budget_exceeded", message))
             }
             Some((OnExceed::Block | OnExceed::Warn, _)) | None => {
                 let is_stream = spending.is_stream.unwrap_or_else(|| asked.is_stream());
-                let is_hard = house.pass.as_deref().is_some_and(Pass::blocks);
+                let is_hard = state.pass.as_deref().is_some_and(Pass::blocks);
                 let is_booked = is_hard && !is_stream;
                 let dialect = route.target.dialect.clone();
                 Ok((Metering { wire, dialect, room, is_booked }, session))

@@ -1,18 +1,18 @@
 //! One request to a model: taken, sent on, answered.
 
 use crate::accept::place::Face;
-use crate::answer::passage::{Ended, Passage};
+use crate::answer::live::{Ended, LiveAnswer};
 use crate::attempt::sending::{Begun, Outcome, Refused, Waiting, begun, failed, reason};
 use crate::attempt::tries::Caller;
-use crate::door::{self, Turned, turned};
-use crate::house::House;
+use crate::credential;
 use crate::load::{LARGE, NO_ROOM, READ, Reservation, VALUE};
-use crate::request::edge::inbound::Inbound;
 use crate::models::route::Route;
 use crate::models::tenant;
 use crate::observe::progress::Progress;
+use crate::rejection::{Rejection, rejection};
 use crate::relay::first::First;
 use crate::request::asking::settings;
+use crate::request::edge::inbound::Inbound;
 use crate::request::keeping::PREVIOUS;
 use crate::request::provider_resource::{Ids, check_id_choice};
 use crate::request::recall::{Recalled, recall};
@@ -21,6 +21,7 @@ use crate::request::take;
 use crate::respond::flow::Flow;
 use crate::respond::leaving;
 use crate::respond::reply::{Account, json, refusal};
+use crate::state::RequestState;
 use bytes::{Bytes, BytesMut};
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::request::Parts;
@@ -47,37 +48,37 @@ pub(crate) struct Wanted {
 
 /// Answers a request to a model. Errors come in the caller's wire, and every answer explains itself.
 pub(crate) async fn answer(
-    house: &Arc<House>,
+    state: &Arc<RequestState>,
     parts: Parts,
     body: Inbound,
     wanted: Wanted,
 ) -> Response<Flow> {
     let wire = wanted.face.spoken_as(parts.uri.query(), wanted.stream == Some(true));
     let account = Account::open();
-    house.seen.arrived(&account.trace, parts.headers.get(USER_AGENT), nobody_else(house));
+    state.reporter.arrived(&account.trace, parts.headers.get(USER_AGENT), nobody_else(state));
     if asks_for_state(&parts.headers) {
-        house.seen.asks_for_state();
+        state.reporter.asks_for_state();
     }
-    let mut call = Call { house: Arc::clone(house), parts, wanted, wire, account };
+    let mut call = Call { state: Arc::clone(state), parts, wanted, wire, account };
     let outcome = match call.take(body).await {
-        Ok(taken) => match house.load.offload.turn(call.size(&taken.bytes)).await {
+        Ok(taken) => match state.load.offload.turn(call.size(&taken.bytes)).await {
             Ok(turn) => {
                 let (back, ready) = turn.run(Box::pin(call.ready(taken))).await;
                 call = back;
                 match ready {
                     Ok(ready) => call.begun(ready).await,
-                    Err(turned) => Err(turned),
+                    Err(rejection) => Err(rejection),
                 }
             }
-            Err(denied) => Err(denied.turned()),
+            Err(denied) => Err(denied.rejection()),
         },
-        Err(turned) => Err(turned),
+        Err(rejection) => Err(rejection),
     };
-    let mut answer = outcome.unwrap_or_else(|turned| refusal(Some(wire), &turned));
-    call.account.explain(&mut answer, &house.seen);
+    let mut answer = outcome.unwrap_or_else(|rejection| refusal(Some(wire), &rejection));
+    call.account.explain(&mut answer, &state.reporter);
     // A stream says it at its end.
     if answer.body().is_whole()
-        && let Some(confirming) = house.seen.confirm(Some(answer.status().as_u16()))
+        && let Some(confirming) = state.reporter.confirm(Some(answer.status().as_u16()))
     {
         call.account.trace_state = Some(confirming.await);
         call.account.put_on(&mut answer);
@@ -86,27 +87,27 @@ pub(crate) async fn answer(
 }
 
 /// Whose a request is before a model says more.
-fn nobody_else(house: &House) -> Option<Tenant> {
-    match &house.pass {
+fn nobody_else(state: &RequestState) -> Option<Tenant> {
+    match &state.pass {
         Some(pass) => Some(pass.tenant.clone()),
-        None => (!house.options.pass_through).then(Tenant::local),
+        None => (!state.options.pass_through).then(Tenant::local),
     }
 }
 
 /// The first attempt of a request that is shown and not sent.
 pub(crate) async fn first(
-    house: Arc<House>,
+    state: Arc<RequestState>,
     (parts, bytes): (Parts, Bytes),
     wanted: Wanted,
     wire: &'static dyn Wire,
-) -> Result<First, Turned> {
-    let held = house.load.share.reserve();
+) -> Result<First, Rejection> {
+    let held = state.load.share.reserve();
     let taken = Taken { bytes, held, credential: Auth::None };
-    Call { house, parts, wanted, wire, account: Account::open() }.first(taken).await
+    Call { state, parts, wanted, wire, account: Account::open() }.first(taken).await
 }
 
 struct Call {
-    house: Arc<House>,
+    state: Arc<RequestState>,
     parts: Parts,
     wanted: Wanted,
     wire: &'static dyn Wire,
@@ -127,10 +128,10 @@ struct Ready {
 }
 
 impl Call {
-    async fn take(&self, body: Inbound) -> Result<Taken, Turned> {
-        self.house.load.admit()?;
-        let credential = door::credential(&self.parts.uri, &self.parts.headers)?;
-        let (bytes, held) = take::body(&self.house, &self.parts.headers, body, READ).await?;
+    async fn take(&self, body: Inbound) -> Result<Taken, Rejection> {
+        self.state.load.admit()?;
+        let credential = credential::of(&self.parts.uri, &self.parts.headers)?;
+        let (bytes, held) = take::body(&self.state, &self.parts.headers, body, READ).await?;
         Ok(Taken { bytes, held, credential })
     }
 
@@ -138,35 +139,35 @@ impl Call {
     fn size(&self, bytes: &Bytes) -> usize {
         let goes_on = || [PREVIOUS, REFERENCE].iter().any(|name| holds(bytes, name));
         let is_more = bytes.len() <= LARGE && self.wanted.face == Face::Responses && goes_on();
-        if is_more { LARGE + 1 } else { take::size(&self.house, bytes) }
+        if is_more { LARGE + 1 } else { take::size(&self.state, bytes) }
     }
 
     /// All that reads or writes the whole request. It owns what it works on, so that it can run on another thread.
-    async fn ready(mut self, taken: Taken) -> (Self, Result<Ready, Turned>) {
+    async fn ready(mut self, taken: Taken) -> (Self, Result<Ready, Rejection>) {
         let ready = self.prepare(taken).await;
         (self, ready)
     }
 
-    async fn prepare(&mut self, taken: Taken) -> Result<Ready, Turned> {
+    async fn prepare(&mut self, taken: Taken) -> Result<Ready, Rejection> {
         let first = self.first(taken).await?;
         let stream = first.is_stream();
         Ok(Ready { waiting: first.send()?, stream })
     }
 
-    async fn first(&mut self, taken: Taken) -> Result<First, Turned> {
+    async fn first(&mut self, taken: Taken) -> Result<First, Rejection> {
         let Taken { bytes, mut held, credential } = taken;
-        let bytes = take::masked(&self.house, bytes)?;
+        let bytes = take::masked(&self.state, bytes)?;
         let doc = take::json(&bytes)?;
         held.grow_to(cost(&bytes, &doc))?;
         let root = doc.root();
         let named = self.wanted.model.clone().or_else(|| root.string("model"));
         let model = named.ok_or_else(|| {
-            turned(400, "invalid_request_error", "`model` is missing; name the model to ask")
+            rejection(400, "invalid_request_error", "`model` is missing; name the model to ask")
         })?;
-        let route = take::route(&self.house, &model, root)?;
+        let route = take::route(&self.state, &model, root)?;
         let tokens = || self.expected(&route, &doc);
-        self.house.tab.enter(self.house.pass.as_deref(), tokens).await?;
-        let resources = match self.house.pass.is_some() {
+        self.state.charges.enter(self.state.pass.as_deref(), tokens).await?;
+        let resources = match self.state.pass.is_some() {
             true => {
                 check_id_choice(root)?;
                 Ids::resolved(self.wire, root)
@@ -175,12 +176,14 @@ impl Call {
         };
         let by_default = self.wanted.face.is_lines();
         let stream = self.wanted.stream.or_else(|| root.bool("stream")).unwrap_or(by_default);
-        self.house.seen.tell(&Progress::RequestContext { headers: &self.parts.headers, stream });
+        self.state
+            .reporter
+            .tell(&Progress::RequestContext { headers: &self.parts.headers, stream });
         let (hint, is_kept) =
             (tenant::hint(&self.parts.headers, root), !says_off(&self.parts.headers));
         let Recalled { body, keeping, is_bound } = match self.wanted.face {
             Face::Responses => {
-                Box::pin(recall(&self.house, &route, &credential, &doc, is_kept)).await?
+                Box::pin(recall(&self.state, &route, &credential, &doc, is_kept)).await?
             }
             _ => Recalled::default(),
         };
@@ -190,7 +193,7 @@ impl Call {
         }
         let doc = gone_on.as_ref().unwrap_or(&doc);
         let caller = Caller {
-            house: Arc::clone(&self.house),
+            state: Arc::clone(&self.state),
             wire: self.wire,
             body: body.clone().unwrap_or_else(|| bytes.clone()),
             headers: self.parts.headers.clone(),
@@ -226,7 +229,7 @@ impl Call {
     }
 
     /// The caller's answer, once it begins or its silence gets long.
-    async fn begun(&mut self, ready: Ready) -> Result<Response<Flow>, Turned> {
+    async fn begun(&mut self, ready: Ready) -> Result<Response<Flow>, Rejection> {
         let Ready { waiting, stream } = ready;
         match begun(waiting, stream && self.wire.framing() == Framing::Sse).await {
             Begun::Outcome(outcome) => self.begin((*outcome)?, stream).await,
@@ -238,27 +241,27 @@ impl Call {
     }
 
     /// The head of the caller's answer.
-    async fn begin(&mut self, outcome: Outcome, stream: bool) -> Result<Response<Flow>, Turned> {
-        let (answer, passage) = match outcome {
+    async fn begin(&mut self, outcome: Outcome, stream: bool) -> Result<Response<Flow>, Rejection> {
+        let (answer, live) = match outcome {
             Outcome::Refused(refused) => {
                 self.account.made = refused.made.clone();
                 return Ok(refused_by(refused, self.wire));
             }
-            Outcome::Answer { answer, passage, made } => {
+            Outcome::Answer { answer, live, made } => {
                 self.account.made = made;
-                (answer, passage)
+                (answer, live)
             }
         };
         if !stream {
-            let whole = Box::pin(whole(*answer, passage, &self.house)).await?;
+            let whole = Box::pin(whole(*answer, live, &self.state)).await?;
             self.account.is_unsaved = whole.is_unsaved;
             return Ok(whole.answer);
         }
-        if passage.is_relayed() {
+        if live.is_relayed() {
             let Answer { status, mut headers, extensions, body, .. } = *answer;
             // A stream that breaks off gets a last event that its upstream did not count.
             headers.remove(CONTENT_LENGTH);
-            let flow = Flow::stream(body, passage, self.wire);
+            let flow = Flow::stream(body, live, self.wire);
             return Ok(relayed(status, &headers, extensions, flow));
         }
         let media = match self.wire.framing() {
@@ -266,7 +269,7 @@ impl Call {
             Framing::Ndjson => "application/x-ndjson",
             Framing::EventStream | Framing::Sse => "text/event-stream; charset=utf-8",
         };
-        Ok(streamed(Flow::stream(answer.body, passage, self.wire), media))
+        Ok(streamed(Flow::stream(answer.body, live, self.wire), media))
     }
 }
 
@@ -293,7 +296,7 @@ fn asks_for_state(headers: &HeaderMap) -> bool {
 /// A whole answer that comes, and its caller, who may go away meanwhile.
 struct Reading {
     body: BodyStream,
-    passage: Box<Passage>,
+    live: Box<LiveAnswer>,
     came: BytesMut,
 }
 
@@ -309,12 +312,12 @@ enum Read {
 impl Reading {
     fn end(mut self) -> Read {
         let came = self.came.split().freeze();
-        if !is_value(&came, self.passage.is_relayed()) {
-            self.passage.abandon();
+        if !is_value(&came, self.live.is_relayed()) {
+            self.live.abandon();
             return Read::Broken;
         }
-        let out = self.passage.push(came);
-        match self.passage.end(None) {
+        let out = self.live.push(came);
+        match self.live.end(None) {
             Some(ended) => Read::Done(out, Box::new(ended)),
             None => Read::Nothing,
         }
@@ -323,8 +326,8 @@ impl Reading {
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        drop(self.passage.push(self.came.split().freeze()));
-        leaving::leave(&mut self.body, &mut self.passage);
+        drop(self.live.push(self.came.split().freeze()));
+        leaving::leave(&mut self.body, &mut self.live);
     }
 }
 
@@ -335,25 +338,29 @@ struct Whole {
 }
 
 /// Reads a whole answer to its end before its head goes out, because its status says that all of it is there.
-async fn whole(answer: Answer, passage: Box<Passage>, house: &House) -> Result<Whole, Turned> {
+async fn whole(
+    answer: Answer,
+    live: Box<LiveAnswer>,
+    state: &RequestState,
+) -> Result<Whole, Rejection> {
     let Answer { status, mut headers, extensions, body, .. } = answer;
-    let is_relayed = passage.is_relayed();
-    let mut reading = Reading { body, passage, came: BytesMut::new() };
-    read(&mut reading, house).await?;
+    let is_relayed = live.is_relayed();
+    let mut reading = Reading { body, live, came: BytesMut::new() };
+    read(&mut reading, state).await?;
     let size = reading.came.len();
-    let read = house.load.offload.go_on(size, Box::pin(async move { reading.end() })).await;
+    let read = state.load.offload.go_on(size, Box::pin(async move { reading.end() })).await;
     let (out, ended) = match read {
         Read::Done(out, ended) => (out, *ended),
         Read::Broken => {
-            let provider = house.seen.provider();
+            let provider = state.reporter.provider();
             let message =
                 format!("the answer of `{provider}` breaks off, or is no JSON; ask again");
             let cause = Some(message.clone());
-            house.seen.tell(&Progress::Failed { reason: "truncated", cause });
-            return Err(turned(502, "upstream_error", message));
+            state.reporter.tell(&Progress::Failed { reason: "truncated", cause });
+            return Err(rejection(502, "upstream_error", message));
         }
         Read::Nothing => {
-            return Err(turned(502, "upstream_error", "the answer ended before it began"));
+            return Err(rejection(502, "upstream_error", "the answer ended before it began"));
         }
     };
     let Ended { answer, has_said, is_none, failure, room, .. } = ended;
@@ -361,7 +368,7 @@ async fn whole(answer: Answer, passage: Box<Passage>, house: &House) -> Result<W
     if is_none || !is_relayed && !has_said && !answer.is_complete() {
         let first = answer.problems.into_iter().next().map(|problem| problem.message);
         let message = failure.map(|failure| failure.message).or(first).unwrap_or_default();
-        return Err(turned(502, "upstream_error", message));
+        return Err(rejection(502, "upstream_error", message));
     }
     let is_unsaved = match ended.saving {
         Some(saving) => !saving.wait().await,
@@ -382,10 +389,10 @@ async fn whole(answer: Answer, passage: Box<Passage>, house: &House) -> Result<W
 }
 
 /// Takes all that comes, within the limits of the body and, where it is written anew, of a request.
-async fn read(reading: &mut Reading, house: &House) -> Result<(), Turned> {
-    let (limit, times) = match reading.passage.is_relayed() {
-        true => (house.options.answer.bytes, 1),
-        false => (house.options.body_limit, READ),
+async fn read(reading: &mut Reading, state: &RequestState) -> Result<(), Rejection> {
+    let (limit, times) = match reading.live.is_relayed() {
+        true => (state.options.answer.bytes, 1),
+        false => (state.options.body_limit, READ),
     };
     while let Some(bytes) = reading.body.next().await {
         let bytes = bytes.and_then(|bytes| match reading.came.len() + bytes.len() > limit {
@@ -394,21 +401,21 @@ async fn read(reading: &mut Reading, house: &House) -> Result<(), Turned> {
         });
         let bytes = bytes.map_err(|error| {
             // It broke off by itself.
-            reading.passage.abandon();
+            reading.live.abandon();
             reading.came.clear();
             let (reason, cause) = (reason(&error), Some(error.to_string()));
-            house.seen.tell(&Progress::Failed { reason, cause });
-            failed(&error, &house.seen.provider())
+            state.reporter.tell(&Progress::Failed { reason, cause });
+            failed(&error, &state.reporter.provider())
         })?;
         reading.came.extend_from_slice(&bytes);
         // The bytes, their translation, and their text.
         let cost = reading.came.len().saturating_mul(times + 1);
-        let passage = &mut reading.passage;
-        if poll_fn(|cx| passage.poll_hold(cost, cx)).await.is_err() {
-            reading.passage.abandon();
+        let live = &mut reading.live;
+        if poll_fn(|cx| live.poll_hold(cost, cx)).await.is_err() {
+            reading.live.abandon();
             reading.came.clear();
-            house.seen.tell(&Progress::Cut { reason: NO_ROOM });
-            return Err(turned(
+            state.reporter.tell(&Progress::Cut { reason: NO_ROOM });
+            return Err(rejection(
                 503,
                 "overloaded",
                 "the gateway has no memory left for the answer; ask again",

@@ -3,17 +3,18 @@
 use crate::accept::place::Face;
 use crate::attempt::sending::{Job, merged};
 use crate::attempt::tries::Caller;
-use crate::door::{self, Turned, turned};
-use crate::house::House;
+use crate::credential;
 use crate::load::{Denied, LARGE, READ, Reservation};
-use crate::request::edge::headers::Crossing;
-use crate::request::edge::inbound::Inbound;
 use crate::models::route::Route;
 use crate::models::tenant;
+use crate::rejection::{Rejection, rejection};
 use crate::relay::first::First;
+use crate::request::edge::headers::Crossing;
+use crate::request::edge::inbound::Inbound;
 use crate::request::take;
 use crate::respond::flow::Flow;
 use crate::respond::reply::{Account, json, refusal};
+use crate::state::RequestState;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
@@ -29,38 +30,38 @@ const ANSWER: usize = 64 * 1024;
 
 /// Answers `/v1/messages/count_tokens` and `:countTokens`.
 pub(crate) async fn answer(
-    house: &Arc<House>,
+    state: &Arc<RequestState>,
     parts: Parts,
     body: Inbound,
     face: Face,
     model: Option<String>,
 ) -> Response<Flow> {
-    let (account, outcome) = counted(house, parts, body, face, model).await;
-    let mut answer = outcome.unwrap_or_else(|turned| refusal(Some(face.spoken()), &turned));
-    account.explain(&mut answer, &house.seen);
+    let (account, outcome) = counted(state, parts, body, face, model).await;
+    let mut answer = outcome.unwrap_or_else(|rejection| refusal(Some(face.spoken()), &rejection));
+    account.explain(&mut answer, &state.reporter);
     answer
 }
 
 async fn counted(
-    house: &Arc<House>,
+    state: &Arc<RequestState>,
     parts: Parts,
     body: Inbound,
     face: Face,
     model: Option<String>,
-) -> (Account, Result<Response<Flow>, Turned>) {
+) -> (Account, Result<Response<Flow>, Rejection>) {
     let mut account = Account::open();
     let taken = async {
-        let credential = door::credential(&parts.uri, &parts.headers)?;
-        let (bytes, held) = take::body(house, &parts.headers, body, READ).await?;
+        let credential = credential::of(&parts.uri, &parts.headers)?;
+        let (bytes, held) = take::body(state, &parts.headers, body, READ).await?;
         let turn =
-            house.load.offload.turn(take::size(house, &bytes)).await.map_err(Denied::turned)?;
+            state.load.offload.turn(take::size(state, &bytes)).await.map_err(Denied::rejection)?;
         Ok((credential, bytes, held, turn))
     };
     let (credential, bytes, held, turn) = match taken.await {
         Ok(taken) => taken,
-        Err(turned) => return (account, Err(turned)),
+        Err(rejection) => return (account, Err(rejection)),
     };
-    let counting = Counting { house: Arc::clone(house), headers: parts.headers, face, credential };
+    let counting = Counting { state: Arc::clone(state), headers: parts.headers, face, credential };
     let work = Box::pin(async move {
         let outcome = counting.prepare((bytes, held), model, &mut account).await;
         (counting, account, outcome)
@@ -68,14 +69,14 @@ async fn counted(
     let (counting, account, prepared) = turn.run(work).await;
     let outcome = match prepared {
         Ok(prepared) => counting.answer(prepared).await,
-        Err(turned) => Err(turned),
+        Err(rejection) => Err(rejection),
     };
     (account, outcome)
 }
 
 /// Who wants to know.
 struct Counting {
-    house: Arc<House>,
+    state: Arc<RequestState>,
     headers: HeaderMap,
     face: Face,
     credential: Auth,
@@ -96,19 +97,19 @@ impl Counting {
         (bytes, held): (Bytes, Reservation),
         model: Option<String>,
         account: &mut Account,
-    ) -> Result<Counted, Turned> {
-        let Counting { house, headers, face, credential } = self;
-        let bad = |message: &str| turned(400, "invalid_request_error", message);
-        let bytes = take::masked(house, unwrapped(&bytes)?)?;
+    ) -> Result<Counted, Rejection> {
+        let Counting { state, headers, face, credential } = self;
+        let bad = |message: &str| rejection(400, "invalid_request_error", message);
+        let bytes = take::masked(state, unwrapped(&bytes)?)?;
         let doc = take::json(&bytes)?;
         let root = doc.root();
         let model = model.or_else(|| root.string("model"));
         let model = model.ok_or_else(|| bad("`model` is missing; name the model to ask"))?;
-        let route = take::route(house, &model, root)?;
+        let route = take::route(state, &model, root)?;
         // Counting spends no tokens.
-        house.tab.enter(house.pass.as_deref(), || 0).await?;
+        state.charges.enter(state.pass.as_deref(), || 0).await?;
         let caller = Caller {
-            house: Arc::clone(house),
+            state: Arc::clone(state),
             wire: face.spoken(),
             body: bytes.clone(),
             headers: headers.clone(),
@@ -149,28 +150,28 @@ impl Counting {
         Some(Ask { url, headers, body })
     }
 
-    async fn answer(self, counted: Counted) -> Result<Response<Flow>, Turned> {
+    async fn answer(self, counted: Counted) -> Result<Response<Flow>, Rejection> {
         let Counted { first, ask } = counted;
         let Job { route, auth, body: sent, .. } = &first.job;
         if let Some(ask) = ask
-            && let Some(answer) = ask.send(&self.house, route, auth.clone()).await
+            && let Some(answer) = ask.send(&self.state, route, auth.clone()).await
         {
             return Ok(json(200, answer));
         }
         let sent = sent.clone();
-        let (tokenizer, size) = (self.house.options.tokenizer, sent.len().max(LARGE + 1));
+        let (tokenizer, size) = (self.state.options.tokenizer, sent.len().max(LARGE + 1));
         // Loading the tables would hold up other answers, too, however short the request is.
         let count = Box::pin(async move {
             let tokenizer = tokenizer.map(|it| it as &dyn thinkthrough_core::tokens::Tokenizer);
             EffectiveCount::new(tokenizer).of_body(&String::from_utf8_lossy(&sent)).count
         });
-        let count = self.house.load.offload.go_on(size, count).await;
+        let count = self.state.load.offload.go_on(size, count).await;
         Ok(json(200, written(self.face, count.tokens)))
     }
 }
 
 /// The request within the envelope that `:countTokens` also takes.
-fn unwrapped(bytes: &Bytes) -> Result<Bytes, Turned> {
+fn unwrapped(bytes: &Bytes) -> Result<Bytes, Rejection> {
     let doc = take::json(bytes)?;
     let inner = doc.root().some("generateContentRequest").map(Val::raw);
     Ok(inner.map_or_else(|| bytes.clone(), |inner| Bytes::copy_from_slice(inner.as_bytes())))
@@ -196,9 +197,9 @@ struct Ask {
 
 impl Ask {
     /// What the upstream says; `None` where it has no such route or cannot be asked.
-    async fn send(self, house: &House, route: &Route, auth: Auth) -> Option<Bytes> {
+    async fn send(self, state: &RequestState, route: &Route, auth: Auth) -> Option<Bytes> {
         let mut send = Outbound::post(&self.url, self.body).ok()?;
-        send.gate = house.tab.gate(route, || 0);
+        send.gate = state.charges.gate(route, || 0);
         send.headers = self.headers;
         send.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         send.auth = auth;

@@ -1,9 +1,9 @@
 //! The first attempt of a request, up to the bytes that go upstream. `think serve` sends it, and `think explain` shows it.
 
 use crate::attempt::sending::{Job, Waiting};
-use crate::attempt::tries::{Caller, Way};
-use crate::door::{Turned, turned};
+use crate::attempt::tries::{Caller, Candidate};
 use crate::models::route::Route;
+use crate::rejection::{Rejection, rejection};
 use crate::request::asking::{handling, missing};
 use crate::respond::leaving::Lasting;
 use crate::respond::reply::Account;
@@ -14,7 +14,7 @@ use thinkthrough_core::json::Doc;
 /// A request that is ready to be sent.
 pub(crate) struct First {
     caller: Caller,
-    way: Way,
+    candidate: Candidate,
     pub(crate) job: Job,
     pub(crate) prepared: Prepared,
 }
@@ -26,14 +26,14 @@ impl Caller {
         route: Arc<Route>,
         doc: &Doc<'_>,
         account: &mut Account,
-    ) -> Result<First, Turned> {
+    ) -> Result<First, Rejection> {
         let mut rest = route.fallback.clone();
         rest.reverse();
-        let mut way = Way::to(route, rest, 0);
-        self.pick(&mut way);
-        let (job, prepared) = self.prepare(&mut way, doc).await?;
+        let mut candidate = Candidate::to(route, rest, 0);
+        self.pick(&mut candidate);
+        let (job, prepared) = self.prepare(&mut candidate, doc).await?;
         account.made = job.made.clone();
-        Ok(First { caller: self, way, job, prepared })
+        Ok(First { caller: self, candidate, job, prepared })
     }
 }
 
@@ -43,17 +43,17 @@ impl First {
     }
 
     /// Sends it, and gives the answer that all attempts lead to.
-    pub(crate) fn send(self) -> Result<Waiting, Turned> {
+    pub(crate) fn send(self) -> Result<Waiting, Rejection> {
         self.job.check(&self.prepared)?;
-        let First { mut caller, way, job, prepared } = self;
+        let First { mut caller, candidate, job, prepared } = self;
         let drained = caller.drained(&job.route);
-        let booked = caller.is_booked(&job.route).then(|| Arc::clone(&caller.house.tab));
+        let booked = caller.is_booked(&job.route).then(|| Arc::clone(&caller.state.charges));
         // From here on only two bodies are in memory: the caller's and the upstream's.
         caller.held.shrink_to(caller.body.len().saturating_add(job.body.len()));
-        let (waiting, seen) = (job.send(prepared)?, Arc::clone(&caller.house.seen));
-        let following: Waiting = Box::pin(caller.follow(way, waiting));
+        let (waiting, reporter) = (job.send(prepared)?, Arc::clone(&caller.state.reporter));
+        let following: Waiting = Box::pin(caller.follow(candidate, waiting));
         Ok(match drained {
-            Some(stage) => Box::pin(Lasting::over(following, stage, &seen, booked)),
+            Some(stage) => Box::pin(Lasting::over(following, stage, &reporter, booked)),
             None => following,
         })
     }
@@ -61,9 +61,9 @@ impl First {
 
 impl Job {
     /// Refuses a request whose parameters contradict the settings, or that lacks a thought which the configuration requires.
-    pub(crate) fn check(&self, prepared: &Prepared) -> Result<(), Turned> {
+    pub(crate) fn check(&self, prepared: &Prepared) -> Result<(), Rejection> {
         if let Some(why) = &prepared.conflict {
-            return Err(turned(400, "invalid_request_error", why.clone()));
+            return Err(rejection(400, "invalid_request_error", why.clone()));
         }
         let is_required = handling(&self.route, &self.headers)?.restore == Restore::Required;
         match prepared.missing.filter(|_| is_required) {

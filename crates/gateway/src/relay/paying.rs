@@ -1,15 +1,15 @@
 //! What a request reserves of its key's budgets before it is sent, by the body that goes out.
 
 use crate::attempt::tries::Caller;
-use crate::door::Turned;
-use crate::house::{House, Stage};
 use crate::identify::keys::Pass;
 use crate::models::route::{OnDisconnect, Route};
 use crate::names;
 use crate::observe::audit::Labels;
+use crate::rejection::Rejection;
 use crate::request::asking::tenant as whose;
 use crate::request::provider_resource::Tap;
 use crate::spending::Asking;
+use crate::state::{RequestState, Stage};
 use thinkthrough_core::exchange::RequestContext;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::Secret;
@@ -35,12 +35,12 @@ impl Caller {
         asked: &RequestContext<'_>,
         followed: Option<&str>,
     ) -> Payer {
-        let House { seen, pass, vaults, .. } = &*self.house;
+        let RequestState { reporter, pass, vaults, .. } = &*self.state;
         let hint = self.hint.as_deref().or(followed);
         let keeps = Tap::may_continue(route.target.wire.id());
         let is_named = pass.as_ref().is_some_and(|it| keeps || !it.budgets.is_none());
         let known = owner.as_ref().map(|(tenant, _)| tenant.clone());
-        let tenant = known.or_else(|| whose(&self.house, route, &self.credential));
+        let tenant = known.or_else(|| whose(&self.state, route, &self.credential));
         let spender = owner.clone().filter(|_| is_named);
         let spender = spender.map(|(tenant, secret)| Labels::of(tenant, &secret, hint, asked));
         if self.is_counted {
@@ -51,7 +51,7 @@ impl Caller {
         let labels = owner.or_else(stranger).filter(|_| self.is_kept);
         let labels =
             labels.map(|(tenant, secret)| move || Labels::of(tenant, &secret, hint, asked));
-        seen.opened(tenant, (hint, self.is_kept), labels);
+        reporter.opened(tenant, (hint, self.is_kept), labels);
         Payer(spender)
     }
 
@@ -62,8 +62,8 @@ impl Caller {
         payer: &Payer,
         asked: &mut RequestContext<'_>,
         body: Option<&str>,
-    ) -> Result<bool, Turned> {
-        let House { tab, pass, vaults, .. } = &*self.house;
+    ) -> Result<bool, Rejection> {
+        let RequestState { charges, pass, vaults, .. } = &*self.state;
         let asking = Asking {
             pass: pass.as_deref(),
             vaults: vaults.as_ref(),
@@ -74,21 +74,21 @@ impl Caller {
             is_as_it_is: self.is_counted,
         };
         if self.is_counted {
-            return tab.check(asking, asked).await.map(|()| false);
+            return charges.check(asking, asked).await.map(|()| false);
         }
-        tab.allow(asking, asked).await.map(|allowed| allowed.is_changed)
+        charges.allow(asking, asked).await.map(|allowed| allowed.is_changed)
     }
 
     /// The stage of the process, if the gateway reads an answer of this route to its end although its caller went away.
     pub(crate) fn drained(&self, route: &Route) -> Option<watch::Receiver<Stage>> {
         let is_drained = route.on_disconnect == OnDisconnect::Drain || self.is_booked(route);
-        is_drained.then(|| self.house.stage.clone())
+        is_drained.then(|| self.state.stage.clone())
     }
 
     /// Whether it is a whole answer that a blocking budget or a limit of tokens books. Its provider makes all of it,
     /// whoever waits, so that a caller must not have it for nothing by going away.
     pub(crate) fn is_booked(&self, route: &Route) -> bool {
-        let pass = self.house.pass.as_deref();
+        let pass = self.state.pass.as_deref();
         !self.stream && (route.limits.counts_tokens() || pass.is_some_and(Pass::books))
     }
 }

@@ -1,11 +1,12 @@
 //! What is known about a request before it is sent: whose it is, what holds for it, and what was kept for it.
 
-use crate::door::{self, Turned, turned};
-use crate::house::{House, Options};
+use crate::credential;
 use crate::models::route::{Models, Route};
 use crate::models::tenant::{account, is_ours};
 use crate::names::random_id;
 use crate::observe::progress::Progress;
+use crate::rejection::{Rejection, rejection};
+use crate::state::{Options, RequestState};
 use crate::store::vault::{Looked, Vault, VaultError, Vaults};
 use crate::store::waits::Waited;
 use http::{HeaderMap, HeaderName};
@@ -26,14 +27,14 @@ pub(crate) struct Claim {
 
 /// Whose request it is; nobody's where there is no vault, or it cannot be reached.
 pub(crate) async fn claim(
-    house: &House,
+    state: &RequestState,
     route: &Route,
     callers: &Auth,
     hint: Option<String>,
 ) -> Option<Claim> {
-    let vaults = house.vaults.as_ref()?;
-    let tenant = tenant(house, route, callers)?;
-    let vault = answered(house, house.waits.known_answer(vaults.of(&tenant)).await)?;
+    let vaults = state.vaults.as_ref()?;
+    let tenant = tenant(state, route, callers)?;
+    let vault = answered(state, state.waits.known_answer(vaults.of(&tenant)).await)?;
     let (secret, record) = (vault.secret(), record_id());
     let account = account(&route.target, &credential_for(route, callers.clone()));
     let owner = Owner { tenant, secret, hint, account, record, is_kept: true };
@@ -41,10 +42,12 @@ pub(crate) async fn claim(
 }
 
 /// What the store said; one that fails or takes too long knows nothing.
-fn answered<T>(house: &House, waited: Waited<T>) -> Option<T> {
+fn answered<T>(state: &RequestState, waited: Waited<T>) -> Option<T> {
     match waited {
         Waited::Answered(Ok(answer)) => return Some(answer),
-        Waited::Answered(Err(VaultError(_))) | Waited::Late => house.seen.tell(&Progress::Blind),
+        Waited::Answered(Err(VaultError(_))) | Waited::Late => {
+            state.reporter.tell(&Progress::Blind)
+        }
     }
     None
 }
@@ -58,10 +61,10 @@ fn record_id() -> String {
 }
 
 /// Whose request it is; nobody's where nothing says so.
-pub(crate) fn tenant(house: &House, route: &Route, callers: &Auth) -> Option<Tenant> {
-    match &house.pass {
+pub(crate) fn tenant(state: &RequestState, route: &Route, callers: &Auth) -> Option<Tenant> {
+    match &state.pass {
         Some(pass) => Some(pass.tenant.clone()),
-        None => keyless_tenant(&house.options, house.vaults.as_ref(), route, callers),
+        None => keyless_tenant(&state.options, state.vaults.as_ref(), route, callers),
     }
 }
 
@@ -72,7 +75,7 @@ fn keyless_tenant(
     route: &Route,
     callers: &Auth,
 ) -> Option<Tenant> {
-    match door::exposed(callers) {
+    match credential::exposed(callers) {
         // Callers that bring their own keys are strangers to each other.
         _ if is_ours(route) && options.pass_through => None,
         _ if is_ours(route) => Some(Tenant::local()),
@@ -105,7 +108,7 @@ pub(crate) fn keyless_tenants(
 }
 
 /// What the configuration says, and what the caller says with this request.
-pub(crate) fn settings(route: &Route, headers: &HeaderMap) -> Result<Resolved, Turned> {
+pub(crate) fn settings(route: &Route, headers: &HeaderMap) -> Result<Resolved, Rejection> {
     let rule = Layer { source: Source::ModelRule, values: route.target.rule.settings() };
     let config = Layer { source: Source::UserConfig, values: route.reasoning.clone() };
     let mut said = Partial::default();
@@ -115,7 +118,7 @@ pub(crate) fn settings(route: &Route, headers: &HeaderMap) -> Result<Resolved, T
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             said.set(name.trim(), value.trim()).map_err(|error| {
                 let message = format!("the header `x-thinkthrough-set` cannot be used: {error}");
-                turned(400, "invalid_request_error", message)
+                rejection(400, "invalid_request_error", message)
             })?;
         }
     }
@@ -123,7 +126,7 @@ pub(crate) fn settings(route: &Route, headers: &HeaderMap) -> Result<Resolved, T
 }
 
 /// How the request is treated; a caller may say where it wants to find thoughts.
-pub(crate) fn handling(route: &Route, headers: &HeaderMap) -> Result<Handling, Turned> {
+pub(crate) fn handling(route: &Route, headers: &HeaderMap) -> Result<Handling, Rejection> {
     let mut handling = route.handling;
     if let Some(said) = headers.get("x-thinkthrough-view") {
         let view = said.to_str().ok().and_then(View::parse);
@@ -131,33 +134,33 @@ pub(crate) fn handling(route: &Route, headers: &HeaderMap) -> Result<Handling, T
             let all: Vec<&str> = View::ALL.iter().map(|(name, _)| *name).collect();
             let message =
                 format!("the header `x-thinkthrough-view` must be one of {}", all.join(", "));
-            turned(400, "invalid_request_error", message)
+            rejection(400, "invalid_request_error", message)
         })?);
     }
     Ok(handling)
 }
 
 /// A request without a thought that must be there.
-pub(crate) fn missing(route: &Route, message: usize) -> Turned {
+pub(crate) fn missing(route: &Route, message: usize) -> Rejection {
     let text = format!(
         "the thought of message {message} is not known here, and `{}` demands it; send it back as it came, begin a new \
          conversation, or set `restore = \"recommended\"` for the model",
         route.target.model
     );
-    turned(400, "reasoning_missing", text)
+    rejection(400, "reasoning_missing", text)
 }
 
 /// What the vault knows. Of one that fails or takes too long nothing is known, and the request hears that.
 pub(crate) async fn look_up(
     asked: &mut RequestContext<'_>,
     vault: Option<&Arc<dyn Vault>>,
-    house: &House,
+    state: &RequestState,
 ) -> Looked {
     let (Some(vault), Need::Lookup(keys)) = (vault, asked.need()) else {
         return Looked::nothing();
     };
-    let waited = house.waits.answer(vault.lookup(keys)).await;
-    let Some(mut looked) = answered(house, waited) else {
+    let waited = state.waits.answer(vault.lookup(keys)).await;
+    let Some(mut looked) = answered(state, waited) else {
         asked.look_up_failed();
         return Looked::nothing();
     };
@@ -167,8 +170,8 @@ pub(crate) async fn look_up(
         if more.is_empty() {
             break;
         }
-        let waited = house.waits.answer(vault.records(more)).await;
-        let Some(more) = answered(house, waited) else {
+        let waited = state.waits.answer(vault.records(more)).await;
+        let Some(more) = answered(state, waited) else {
             asked.look_up_failed();
             break;
         };

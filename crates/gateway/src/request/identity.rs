@@ -4,12 +4,13 @@
 //! key may be revoked in the store by any process, or leave the configuration: they are checked again here. An answer
 //! under way is not checked again. It ends by itself and is booked.
 
-use crate::door::{self, Turned, turned};
-use crate::house::{Estate, Fittings, House, Options};
-use crate::identify::guests::{Viewer, Who};
+use crate::credential;
 use crate::identify::keys::{Access, Pass, is_plausible};
+use crate::identify::sign_ins::{Viewer, Who};
 use crate::observe::events::Scope;
+use crate::rejection::{Rejection, rejection};
 use crate::request::asking::keyless_tenants;
+use crate::state::{Configuration, Gateway, Options, RequestState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thinkthrough_client::Auth;
@@ -25,7 +26,7 @@ pub(crate) async fn identify(
     options: &Options,
     credential: Option<&str>,
     patience: Duration,
-) -> Result<Option<Arc<Pass>>, Turned> {
+) -> Result<Option<Arc<Pass>>, Rejection> {
     let access = match &options.keys {
         // A text that cannot be a key is not looked up.
         Some(keys) => keys.find(credential.filter(|key| is_plausible(key)), patience).await,
@@ -36,30 +37,30 @@ pub(crate) async fn identify(
         Access::Lost => Err(keys_lost()),
         Access::Open if options.pass_through && credential.is_none() => {
             let message = "callers of this gateway bring their own key for the provider; send one";
-            Err(turned(401, "missing_key", message))
+            Err(rejection(401, "missing_key", message))
         }
         Access::Open => Ok(None),
         Access::Unknown => Err(match credential {
-            None => turned(401, "missing_key", "this gateway needs a key; send one of its own"),
-            Some(_) => turned(401, "invalid_key", "the key is not known to this gateway"),
+            None => rejection(401, "missing_key", "this gateway needs a key; send one of its own"),
+            Some(_) => rejection(401, "invalid_key", "the key is not known to this gateway"),
         }),
     }
 }
 
-pub(crate) fn keys_unavailable() -> Turned {
+pub(crate) fn keys_unavailable() -> Rejection {
     let message = "whether the key is one of this gateway's cannot be said now; ask again";
-    turned(503, "keys_unavailable", message)
+    rejection(503, "keys_unavailable", message)
 }
 
-fn keys_lost() -> Turned {
+fn keys_lost() -> Rejection {
     let message = "keys were made for this gateway, and its store has none of them; its operator puts back a store that \
                    has them, makes a key with `think keys create`, or sets `[server] keyless = true`";
-    turned(503, "keys_unavailable", message)
+    rejection(503, "keys_unavailable", message)
 }
 
 /// An identity that can be proved again.
 pub(crate) struct Identity {
-    estate: Arc<Estate>,
+    gateway: Arc<Gateway>,
     proof: Proof,
 }
 
@@ -70,20 +71,20 @@ enum Proof {
 
 impl Identity {
     /// The sender of a request.
-    pub(crate) fn caller(house: &House) -> Self {
-        let proof = Proof::Credential(house.credential.clone());
-        Identity { estate: Arc::clone(&house.estate), proof }
+    pub(crate) fn caller(state: &RequestState) -> Self {
+        let proof = Proof::Credential(state.credential.clone());
+        Identity { gateway: Arc::clone(&state.gateway), proof }
     }
 
     /// A browser that signed in to the viewer.
-    pub(crate) fn session(estate: &Arc<Estate>, viewer: &Viewer, token: &str) -> Self {
+    pub(crate) fn session(gateway: &Arc<Gateway>, viewer: &Viewer, token: &str) -> Self {
         let proof = Proof::Session { viewer: viewer.clone(), token: token.to_owned() };
-        Identity { estate: Arc::clone(estate), proof }
+        Identity { gateway: Arc::clone(gateway), proof }
     }
 
     /// Grants the requests that this identity may see.
-    pub(crate) async fn grant(self) -> Result<Grant, Turned> {
-        let now = self.estate.fittings();
+    pub(crate) async fn grant(self) -> Result<Grant, Rejection> {
+        let now = self.gateway.configuration();
         let known = self.known(&now.options).await?;
         let (scope, keyless) = match known {
             Some(scope) => (scope, None),
@@ -93,23 +94,23 @@ impl Identity {
     }
 
     /// Reads the scope of the key or the session; `None` if callers need no key.
-    async fn known(&self, options: &Options) -> Result<Option<Scope>, Turned> {
+    async fn known(&self, options: &Options) -> Result<Option<Scope>, Rejection> {
         match &self.proof {
             Proof::Credential(auth) => {
-                let pass = identify(options, door::exposed(auth), PATIENCE).await?;
+                let pass = identify(options, credential::exposed(auth), PATIENCE).await?;
                 Ok(pass.map(|pass| Scope::Tenants(vec![pass.tenant.clone()])))
             }
             Proof::Session { viewer, token } => {
-                let who = viewer.guest(token, Instant::now()).ok_or_else(signed_out)?;
+                let who = viewer.signed_in(token, Instant::now()).ok_or_else(signed_out)?;
                 view(options, &who).await.map(Some)
             }
         }
     }
 
     /// The requests of a caller without a key.
-    fn keyless(&self, now: &Fittings) -> Option<Scope> {
+    fn keyless(&self, now: &Configuration) -> Option<Scope> {
         let Proof::Credential(auth) = &self.proof else { return None };
-        let Fittings { models, options, vaults, .. } = now;
+        let Configuration { models, options, vaults, .. } = now;
         let mut tenants = keyless_tenants(&**models, options, vaults.as_ref(), auth);
         tenants.sort();
         (!tenants.is_empty()).then_some(Scope::Tenants(tenants))
@@ -117,23 +118,25 @@ impl Identity {
 }
 
 /// The requests that a session of the viewer may see.
-pub(crate) async fn view(options: &Options, who: &Who) -> Result<Scope, Turned> {
+pub(crate) async fn view(options: &Options, who: &Who) -> Result<Scope, Rejection> {
     let Who::Key(key) = who else { return Ok(Scope::All) };
     match identify(options, Some(key.expose()), PATIENCE).await? {
         Some(pass) if pass.admin => Ok(Scope::All),
         Some(pass) => Ok(Scope::Tenants(vec![pass.tenant.clone()])),
-        None => {
-            Err(turned(401, "invalid_key", "this is no key of the gateway; see `think keys list`"))
-        }
+        None => Err(rejection(
+            401,
+            "invalid_key",
+            "this is no key of the gateway; see `think keys list`",
+        )),
     }
 }
 
-fn nobody() -> Turned {
-    turned(403, "forbidden", "nothing says whose requests are to be heard; send a key")
+fn nobody() -> Rejection {
+    rejection(403, "forbidden", "nothing says whose requests are to be heard; send a key")
 }
 
-pub(crate) fn signed_out() -> Turned {
-    turned(401, "signed_out", "open the link that `think ui` prints, or sign in with a key")
+pub(crate) fn signed_out() -> Rejection {
+    rejection(401, "signed_out", "open the link that `think ui` prints, or sign in with a key")
 }
 
 /// A right that outlives the request that it was given to.
@@ -141,7 +144,7 @@ pub(crate) struct Grant {
     identity: Identity,
     scope: Scope,
     /// The configuration that says whose a caller without a key is.
-    keyless: Option<Arc<Fittings>>,
+    keyless: Option<Arc<Configuration>>,
 }
 
 impl Grant {
@@ -158,7 +161,7 @@ impl Grant {
     }
 
     async fn holds(&mut self) -> bool {
-        let now = self.identity.estate.fittings();
+        let now = self.identity.gateway.configuration();
         match (self.identity.known(&now.options).await, &self.keyless) {
             (Ok(Some(scope)), None) => scope == self.scope,
             (Ok(None), Some(before)) if Arc::ptr_eq(before, &now) => true,
@@ -174,9 +177,9 @@ impl Grant {
 }
 
 /// Checks the key of a request again whose body took longer than [`PERIOD`] to come.
-pub(crate) async fn still_holds(house: &House) -> Result<(), Turned> {
-    let now = house.estate.fittings();
-    identify(&now.options, door::exposed(&house.credential), PATIENCE).await.map(drop)
+pub(crate) async fn still_holds(state: &RequestState) -> Result<(), Rejection> {
+    let now = state.gateway.configuration();
+    identify(&now.options, credential::exposed(&state.credential), PATIENCE).await.map(drop)
 }
 
 #[cfg(test)]
@@ -227,17 +230,17 @@ mod tests {
         Access::Known(Arc::new(pass))
     }
 
-    fn estate(keys: Option<Arc<Only>>) -> Arc<Estate> {
-        Arc::new(Estate::new(Fittings::new(Arc::new(NoModels), None, options(keys))))
+    fn gateway(keys: Option<Arc<Only>>) -> Arc<Gateway> {
+        Arc::new(Gateway::new(Configuration::new(Arc::new(NoModels), None, options(keys))))
     }
 
     fn options(keys: Option<Arc<Only>>) -> Options {
         Options { keys: keys.map(|keys| keys as Arc<dyn Keys>), ..Options::default() }
     }
 
-    fn caller(estate: &Arc<Estate>, key: Option<&str>) -> Identity {
+    fn caller(gateway: &Arc<Gateway>, key: Option<&str>) -> Identity {
         let auth = key.map_or(Auth::None, |key| Auth::Bearer(Secret::new(key)));
-        Identity { estate: Arc::clone(estate), proof: Proof::Credential(auth) }
+        Identity { gateway: Arc::clone(gateway), proof: Proof::Credential(auth) }
     }
 
     /// How long the grant of an identity outlives a change.
@@ -261,9 +264,9 @@ mod tests {
             (Access::Open, false),
         ] {
             let keys = Arc::new(Only(Mutex::new(key_of("alice", false))));
-            let estate = estate(Some(Arc::clone(&keys)));
+            let gateway = gateway(Some(Arc::clone(&keys)));
             let change = || *keys.0.lock().unwrap() = after.clone();
-            let lasted = outlives(caller(&estate, Some("k")), change).await;
+            let lasted = outlives(caller(&gateway, Some("k")), change).await;
             assert_eq!(lasted.is_none(), lasts, "{after:?}");
             assert!(lasted.is_none_or(|lasted| lasted <= PERIOD), "{after:?}: {lasted:?}");
         }
@@ -271,23 +274,23 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn t_5_a_grant_without_a_key_lasts_until_keys_are_needed() {
-        let estate = estate(None);
-        let change = || estate.change(Arc::new(NoModels), options(None));
-        assert_eq!(outlives(caller(&estate, None), change).await, None, "the same requests");
+        let gateway = gateway(None);
+        let change = || gateway.change(Arc::new(NoModels), options(None));
+        assert_eq!(outlives(caller(&gateway, None), change).await, None, "the same requests");
         let keys = Arc::new(Only(Mutex::new(Access::Unknown)));
-        let change = || estate.change(Arc::new(NoModels), options(Some(keys)));
-        assert!(outlives(caller(&estate, None), change).await.unwrap() <= PERIOD);
+        let change = || gateway.change(Arc::new(NoModels), options(Some(keys)));
+        assert!(outlives(caller(&gateway, None), change).await.unwrap() <= PERIOD);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_session_ends_when_it_is_left_or_sees_less() {
         let keys = Arc::new(Only(Mutex::new(key_of("alice", true))));
-        let (estate, viewer) = (estate(Some(Arc::clone(&keys))), Viewer::new());
+        let (gateway, viewer) = (gateway(Some(Arc::clone(&keys))), Viewer::new());
         let pools = Pools::new(&Gauges::default());
         let place = || (&pools.sign_ins, Holder::Operator);
         let admit = |who| viewer.admit(who, place(), Instant::now()).unwrap();
         let (operator, alice) = (admit(Who::Operator), admit(Who::Key(Secret::new("k"))));
-        let session = |token: &str| Identity::session(&estate, &viewer, token);
+        let session = |token: &str| Identity::session(&gateway, &viewer, token);
         assert_eq!(*session(&operator).grant().await.unwrap().scope(), Scope::All);
         let lasted = outlives(session(&operator), || viewer.leave(&operator)).await;
         assert!(lasted.unwrap() <= PERIOD);

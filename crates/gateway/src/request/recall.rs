@@ -3,14 +3,14 @@
 //! Where the upstream keeps answers itself, the request goes as it came. Of such an answer, only whose it is stands here,
 //! and which model's upstream has it. Else the request goes with the whole conversation in it.
 
-use crate::door::{Turned, turned};
-use crate::house::House;
 use crate::models::route::Route;
 use crate::names::random_id;
+use crate::rejection::{Rejection, rejection};
 use crate::request::asking::tenant;
 use crate::request::keeping::{Keeping, PREVIOUS};
 use crate::request::references::{self, Referred, patiently};
 use crate::request::take;
+use crate::state::RequestState;
 use bytes::Bytes;
 use std::sync::Arc;
 use thinkthrough_client::Auth;
@@ -34,18 +34,18 @@ pub(crate) struct Recalled {
 
 /// Reads what a request of the Responses API says about kept answers.
 pub(crate) async fn recall(
-    house: &House,
+    state: &RequestState,
     route: &Route,
     credential: &Auth,
     doc: &Doc<'_>,
     may_keep: bool,
-) -> Result<Recalled, Turned> {
-    let tenant = tenant(house, route, credential);
+) -> Result<Recalled, Rejection> {
+    let tenant = tenant(state, route, credential);
     let kept_responses =
-        tenant.zip(house.vaults.as_ref()).and_then(|(tenant, all)| all.kept_responses(&tenant));
+        tenant.zip(state.vaults.as_ref()).and_then(|(tenant, all)| all.kept_responses(&tenant));
     let is_same_wire = route.target.wire.id() == Responses.id();
     let Referred { body: referred, has_unknown } =
-        references::resolved(kept_responses.as_ref(), &house.waits, doc).await?;
+        references::resolved(kept_responses.as_ref(), &state.waits, doc).await?;
     let whole = referred.as_ref().map(take::json).transpose()?;
     let doc = whole.as_ref().unwrap_or(doc);
     let root = doc.root();
@@ -58,7 +58,7 @@ pub(crate) async fn recall(
         Some(id) => {
             let before = match &kept_responses {
                 Some(kept_responses) => {
-                    patiently(&house.waits, kept_responses.chain(id.clone())).await?
+                    patiently(&state.waits, kept_responses.chain(id.clone())).await?
                 }
                 None => Vec::new(),
             };
@@ -70,7 +70,7 @@ pub(crate) async fn recall(
     let keeping = kept_responses.filter(|_| keeps).map(|kept_responses| {
         let (id, model) = (format!("resp_{}", random_id()), root.string("model"));
         let (model, input) = (model.unwrap_or_default(), items(root));
-        let mut held = house.load.share.reserve();
+        let mut held = state.load.share.reserve();
         held.grow_to(input.len())?;
         Ok(Arc::new(Keeping { kept_responses, id, previous, model, input, _held: held }))
     });
@@ -79,15 +79,15 @@ pub(crate) async fn recall(
 }
 
 /// What the request refers to must be known here, for its upstream knows nothing of it.
-fn only_here(root: Val<'_>) -> Result<(), Turned> {
+fn only_here(root: Val<'_>) -> Result<(), Rejection> {
     if let Some(id) = references::first(root) {
         let id = short(&id);
-        return Err(turned(400, "item_not_found", format!("Item with id '{id}' not found.")));
+        return Err(rejection(400, "item_not_found", format!("Item with id '{id}' not found.")));
     }
     if root.some("conversation").is_some() {
         let message = "`conversation` is kept by providers of the Responses API alone; go on with \
                        `previous_response_id`, or send the whole input";
-        return Err(turned(400, "invalid_request_error", message));
+        return Err(rejection(400, "invalid_request_error", message));
     }
     Ok(())
 }
@@ -98,10 +98,10 @@ fn gone_on(
     id: &str,
     before: &[Vec<u8>],
     is_same_wire: bool,
-) -> Result<Option<Bytes>, Turned> {
+) -> Result<Option<Bytes>, Rejection> {
     let missing = |id: &str| {
         let message = format!("Previous response with id '{}' not found.", short(id));
-        turned(400, "previous_response_not_found", message)
+        rejection(400, "previous_response_not_found", message)
     };
     let Some(last) = before.last() else {
         // Whether the caller may name it there is judged by what is sent.

@@ -3,7 +3,7 @@
 //! The items of an answer that is written here have its id in theirs. Those of an answer whose upstream named them but
 //! does not keep them stand among the kept responses beside it.
 
-use crate::door::{Turned, turned};
+use crate::rejection::{Rejection, rejection};
 use crate::store::vault::{KeptResponses, Later, VaultError};
 use crate::store::waits::{Waited, Waits};
 use bytes::Bytes;
@@ -19,12 +19,12 @@ pub(crate) const REFERENCE: &str = "item_reference";
 const MOST: usize = 100;
 
 /// What a caller names: without it there is no conversation, so that a store that does not answer in time is an error.
-pub(crate) async fn patiently<T>(waits: &Waits, later: Later<'_, T>) -> Result<T, Turned> {
+pub(crate) async fn patiently<T>(waits: &Waits, later: Later<'_, T>) -> Result<T, Rejection> {
     match waits.answer(later).await {
         Waited::Answered(Ok(found)) => Ok(found),
         Waited::Answered(Err(VaultError(_))) | Waited::Late => {
             let message = "kept responses cannot be read now; ask again";
-            Err(turned(503, "store_unavailable", message))
+            Err(rejection(503, "store_unavailable", message))
         }
     }
 }
@@ -43,7 +43,7 @@ pub(crate) async fn resolved(
     kept_responses: Option<&Arc<dyn KeptResponses>>,
     waits: &Waits,
     doc: &Doc<'_>,
-) -> Result<Referred, Turned> {
+) -> Result<Referred, Rejection> {
     let (mut draft, mut referred) = (Draft::new(), Referred::default());
     let mut answers: BTreeMap<String, Option<Vec<u8>>> = BTreeMap::new();
     for (reference, id) in references(doc.root()) {
@@ -87,7 +87,7 @@ async fn item(
     waits: &Waits,
     id: &str,
     answers: &mut BTreeMap<String, Option<Vec<u8>>>,
-) -> Result<Option<String>, Turned> {
+) -> Result<Option<String>, Rejection> {
     let answer = match of(id) {
         Some(answer) => Some(answer.to_owned()),
         None => {
@@ -100,7 +100,7 @@ async fn item(
     if !answers.contains_key(&answer) {
         if answers.len() >= MOST {
             let message = format!("the request refers to items of more than {MOST} responses");
-            return Err(turned(400, "invalid_request_error", message));
+            return Err(rejection(400, "invalid_request_error", message));
         }
         let row = patiently(waits, kept_responses.get(answer.clone())).await?;
         answers.insert(answer.clone(), row);

@@ -10,12 +10,12 @@ use thinkthrough_core::json::{Doc, Val};
 use thinkthrough_core::mask::mask_request;
 
 use crate::accept::admission::{another_model, check_members, fits_path};
-use crate::door::{Turned, turned};
-use crate::house::House;
 use crate::load::{CAPS, Caps, LARGE, Reservation};
-use crate::request::edge::inbound::Inbound;
 use crate::models::route::{Route, find};
+use crate::rejection::{Rejection, rejection};
+use crate::request::edge::inbound::Inbound;
 use crate::request::identity::{PERIOD, still_holds};
+use crate::state::RequestState;
 use tokio::time::{Instant, timeout_at};
 
 /// How long a caller may be silent in the middle of its own request.
@@ -38,21 +38,21 @@ const STEERING: [&str; 9] = [
 ///
 /// What it costs by the time it was read is `times` its bytes, and counted as they come.
 pub(crate) async fn body(
-    house: &House,
+    state: &RequestState,
     headers: &HeaderMap,
     mut body: Inbound,
     times: usize,
-) -> Result<(Bytes, Reservation), Turned> {
-    let limit = house.options.body_limit;
+) -> Result<(Bytes, Reservation), Rejection> {
+    let limit = state.options.body_limit;
     let began = Instant::now();
-    let until = began + house.options.body_timeout;
-    let mut held = house.load.share.reserve();
+    let until = began + state.options.body_timeout;
+    let mut held = state.load.share.reserve();
     let too_large =
-        || turned(413, "request_too_large", format!("the request is larger than {limit} bytes"));
+        || rejection(413, "request_too_large", format!("the request is larger than {limit} bytes"));
     let encoding = headers.get(CONTENT_ENCODING).filter(|coding| *coding != "identity");
     if encoding.is_some() {
         let message = "compressed requests are not taken; send the body as it is".to_owned();
-        return Err(turned(415, "unsupported_encoding", message));
+        return Err(rejection(415, "unsupported_encoding", message));
     }
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     let length: usize = length.unwrap_or(0);
@@ -65,10 +65,10 @@ pub(crate) async fn body(
     loop {
         let silence = Instant::now() + SILENCE;
         let frame = timeout_at(silence.min(until), body.frame()).await.map_err(|_| {
-            turned(408, "request_timeout", "the rest of the request did not come".to_owned())
+            rejection(408, "request_timeout", "the rest of the request did not come".to_owned())
         })?;
         let Some(frame) = frame else { break };
-        let broken = |_| turned(400, "broken_request", "the request broke off".to_owned());
+        let broken = |_| rejection(400, "broken_request", "the request broke off".to_owned());
         let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
         let came = all.len() + first.as_ref().map_or(0, Bytes::len) + data.len();
         if came > limit {
@@ -87,7 +87,7 @@ pub(crate) async fn body(
         }
     }
     if began.elapsed() > PERIOD {
-        still_holds(house).await?;
+        still_holds(state).await?;
     }
     let bytes = first.unwrap_or_else(|| all.freeze());
     held.grow_to(bytes.len().saturating_mul(times))?;
@@ -95,13 +95,13 @@ pub(crate) async fn body(
 }
 
 /// The body as JSON, without fields that would steer the upstream.
-pub(crate) fn json(body: &Bytes) -> Result<Doc<'_>, Turned> {
+pub(crate) fn json(body: &Bytes) -> Result<Doc<'_>, Rejection> {
     json_within(body, CAPS)
 }
 
 /// As [`json`], with these caps.
-pub(crate) fn json_within(body: &Bytes, caps: Caps) -> Result<Doc<'_>, Turned> {
-    let bad = |message: String| turned(400, "invalid_request_error", message);
+pub(crate) fn json_within(body: &Bytes, caps: Caps) -> Result<Doc<'_>, Rejection> {
+    let bad = |message: String| rejection(400, "invalid_request_error", message);
     let doc = caps.parse(body).map_err(bad)?;
     if !doc.root().is_object() {
         return Err(bad("the body is not a JSON object".to_owned()));
@@ -117,36 +117,40 @@ pub(crate) fn json_within(body: &Bytes, caps: Caps) -> Result<Doc<'_>, Turned> {
 }
 
 /// How large a body is for the work on it. The masker takes ten times as long for a byte as all other work.
-pub(crate) fn size(house: &House, body: &Bytes) -> usize {
-    let is_slow = house.options.masks_requests.is_some() && body.len() > LARGE / 10;
+pub(crate) fn size(state: &RequestState, body: &Bytes) -> usize {
+    let is_slow = state.options.masks_requests.is_some() && body.len() > LARGE / 10;
     if is_slow { body.len().max(LARGE + 1) } else { body.len() }
 }
 
 /// The body as it may go to a provider: without the secrets that its caller wrote, where the operator wants that.
 ///
 /// All else works on this body, so that an answer is found again by what was sent.
-pub(crate) fn masked(house: &House, body: Bytes) -> Result<Bytes, Turned> {
-    let Some(find) = &house.options.masks_requests else { return Ok(body) };
+pub(crate) fn masked(state: &RequestState, body: Bytes) -> Result<Bytes, Rejection> {
+    let Some(find) = &state.options.masks_requests else { return Ok(body) };
     json(&body)?;
     Ok(mask_request(&find(), &body).ok().flatten().map_or(body, Bytes::from))
 }
 
 /// Where a request for this model goes, if the caller may ask for it with this body.
-pub(crate) fn route(house: &House, model: &str, body: Val<'_>) -> Result<Arc<Route>, Turned> {
-    let bad = |message: String| turned(400, "invalid_request_error", message);
-    let route = find(&*house.models, model)?;
+pub(crate) fn route(
+    state: &RequestState,
+    model: &str,
+    body: Val<'_>,
+) -> Result<Arc<Route>, Rejection> {
+    let bad = |message: String| rejection(400, "invalid_request_error", message);
+    let route = find(&*state.models, model)?;
     if route.target.names_model_in_path() && !fits_path(&route.target.model) {
         let message = "the model's name has signs in it that would make another path of it";
         return Err(bad(message.to_owned()));
     }
-    let is_limited = house.pass.as_ref().is_some_and(|pass| !pass.allows_all_models());
+    let is_limited = state.pass.as_ref().is_some_and(|pass| !pass.allows_all_models());
     if let Some(field) = is_limited.then(|| another_model(body)).flatten() {
         let message = format!(
             "`{field}` names further models, and this key may ask for some only; leave it out"
         );
         return Err(bad(message));
     }
-    house.routed(model, &route.target.provider);
+    state.routed(model, &route.target.provider);
     Ok(route)
 }
 
@@ -169,8 +173,8 @@ mod tests {
                 format!(r#"{{"model":"m","{field}":null,"{field}":1}}"#),
             ] {
                 let body = Bytes::from(body);
-                let turned = json(&body).err().unwrap();
-                assert!(turned.message.to_lowercase().contains(field), "{}", turned.message);
+                let rejection = json(&body).err().unwrap();
+                assert!(rejection.message.to_lowercase().contains(field), "{}", rejection.message);
             }
         }
         assert!(json(&Bytes::from_static(br#"{"metadata":{"base_url":"x"}}"#)).is_ok());

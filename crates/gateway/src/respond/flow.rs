@@ -1,12 +1,12 @@
 //! The body of an answer: bytes of the upstream as they arrive, translated if the wires differ.
 
-use crate::answer::passage::Passage;
+use crate::answer::live::LiveAnswer;
 use crate::answer::saving::Saving;
 use crate::attempt::sending::{Outcome, SILENCE, Waiting};
-use crate::door::Turned;
 use crate::load::AnswerRoom;
 use crate::observe::audit::Confirming;
 use crate::observe::progress::Progress;
+use crate::rejection::Rejection;
 use crate::request::provider_resource::Tap;
 use crate::respond::gathered::Gathered;
 use crate::respond::leaving;
@@ -91,7 +91,7 @@ impl Raw {
 /// A stream in progress.
 struct Live {
     body: BodyStream,
-    passage: Box<Passage>,
+    live: Box<LiveAnswer>,
     /// The time of the next keep-alive comment. `None` if the framing has no comments.
     alive: Option<Pin<Box<Sleep>>>,
     events: WholeEvents,
@@ -159,8 +159,8 @@ impl Flow {
         matches!(self.state, State::Whole(_))
     }
 
-    pub(crate) fn stream(body: BodyStream, passage: Box<Passage>, wire: &'static dyn Wire) -> Self {
-        Self::of(State::Live(Live::stream(body, passage, wire)))
+    pub(crate) fn stream(body: BodyStream, live: Box<LiveAnswer>, wire: &'static dyn Wire) -> Self {
+        Self::of(State::Live(Live::stream(body, live, wire)))
     }
 
     /// A stream whose upstream has not answered yet.
@@ -178,7 +178,7 @@ impl Flow {
     pub(crate) fn interrupted(&mut self, wire: &dyn Wire, why: &str) -> Bytes {
         let last = match &mut self.state {
             State::Live(live) => {
-                live.passage.interrupted(why).map(|error| joined(live.gathered.take(), &error))
+                live.live.interrupted(why).map(|error| joined(live.gathered.take(), &error))
             }
             _ => None,
         };
@@ -188,7 +188,7 @@ impl Flow {
     /// Stops the answer because the process ends. Its upstream is not read to the end.
     pub(crate) fn abandon(&mut self) {
         if let State::Live(live) = &mut self.state {
-            live.passage.abandon();
+            live.live.abandon();
         }
         *self = Flow::whole(Bytes::new());
     }
@@ -265,12 +265,12 @@ enum Came {
 type Step = (Bytes, Option<State>);
 
 impl Live {
-    fn stream(body: BodyStream, passage: Box<Passage>, wire: &'static dyn Wire) -> Self {
+    fn stream(body: BodyStream, live: Box<LiveAnswer>, wire: &'static dyn Wire) -> Self {
         let knows_comments = wire.framing() == Framing::Sse;
         let alive = knows_comments.then(|| Box::pin(tokio::time::sleep(SILENCE)));
         let events = WholeEvents::new(wire.framing());
         let gathered = Gathered::default();
-        Live { body, passage, alive, events, gathered, wire, ending: None }
+        Live { body, live, alive, events, gathered, wire, ending: None }
     }
 
     /// Returns all bytes that are ready, so that the chunks of a burst become one write.
@@ -299,9 +299,9 @@ impl Live {
 
     fn poll_came(&mut self, cx: &mut Context<'_>) -> Poll<Came> {
         if let Some(Ending { cut, .. }) = &self.ending {
-            return self.passage.poll_gather(cut.is_none(), cx).map(|()| Came::End);
+            return self.live.poll_gather(cut.is_none(), cx).map(|()| Came::End);
         }
-        match ready!(self.passage.poll_room(cx).map(|()| self.passage.stopped())) {
+        match ready!(self.live.poll_room(cx).map(|()| self.live.stopped())) {
             None => self.body.poll_next(cx).map(Came::Body),
             Some((reason, why)) => Poll::Ready(Came::Stop(reason, why)),
         }
@@ -309,7 +309,7 @@ impl Live {
 
     /// Sends a keep-alive comment after a long silence.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
-        self.passage.poll_quiet(cx);
+        self.live.poll_quiet(cx);
         let Some(alive) = &mut self.alive else { return Poll::Pending };
         ready!(alive.as_mut().poll(cx));
         alive.as_mut().reset(Instant::now() + SILENCE);
@@ -317,12 +317,12 @@ impl Live {
     }
 
     fn take(&mut self, bytes: Bytes) -> Step {
-        let mut out = self.passage.push(bytes);
-        self.passage.carries(self.body.unfinished());
-        if self.passage.is_relayed() {
+        let mut out = self.live.push(bytes);
+        self.live.carries(self.body.unfinished());
+        if self.live.is_relayed() {
             out = self.events.take(out);
         }
-        if self.passage.is_over() {
+        if self.live.is_over() {
             return self.over(out, None);
         }
         if let Some(alive) = &mut self.alive {
@@ -339,8 +339,8 @@ impl Live {
 
     /// Cuts an answer that may not go on. The upstream is closed, not read to its end.
     fn cut(&mut self, reason: &'static str, why: String) -> Step {
-        self.passage.seen().tell(&Progress::Cut { reason });
-        self.passage.abandon();
+        self.live.reporter().tell(&Progress::Cut { reason });
+        self.live.abandon();
         self.body = BodyStream::whole(Bytes::new());
         self.over(Bytes::new(), Some(why))
     }
@@ -348,14 +348,14 @@ impl Live {
     /// Finishes the answer. All of it is in memory, unless there was no room.
     fn end(&mut self) -> Step {
         let Ending { out, mut cut } = self.ending.take().unwrap_or_default();
-        if let (None, Some((reason, why))) = (&cut, self.passage.crowded_out()) {
-            self.passage.seen().tell(&Progress::Cut { reason });
+        if let (None, Some((reason, why))) = (&cut, self.live.crowded_out()) {
+            self.live.reporter().tell(&Progress::Cut { reason });
             cut = Some(why);
         }
-        let is_over = self.passage.is_over();
-        let Some(ended) = self.passage.end(cut.as_deref()) else { return (out, Some(State::Over)) };
+        let is_over = self.live.is_over();
+        let Some(ended) = self.live.end(cut.as_deref()) else { return (out, Some(State::Over)) };
         let knows_comments = self.alive.is_some();
-        let is_relayed = self.passage.is_relayed();
+        let is_relayed = self.live.is_relayed();
         let is_complete = ended.answer.is_complete();
         let is_broken = is_relayed && !is_complete && !ended.out.is_empty();
         let first = match is_complete {
@@ -372,7 +372,7 @@ impl Live {
             }
         };
         let out = joined(first, &ended.out);
-        let confirming = if knows_comments { self.passage.seen().confirm(None) } else { None };
+        let confirming = if knows_comments { self.live.reporter().confirm(None) } else { None };
         let held = Held { out, saving: ended.saving, confirming, knows_comments, then };
         (Bytes::new(), Some(State::Held(held)))
     }
@@ -381,7 +381,7 @@ impl Live {
 /// If the caller went away before the end, `leaving.rs` decides about the rest.
 impl Drop for Live {
     fn drop(&mut self) {
-        leaving::leave(&mut self.body, &mut self.passage);
+        leaving::leave(&mut self.body, &mut self.live);
     }
 }
 
@@ -443,10 +443,10 @@ fn drain(mut body: BodyStream) {
 }
 
 /// Begins the stream of a late answer. A refusal becomes the wire's error event.
-fn begin(answer: Result<Outcome, Turned>, wire: &'static dyn Wire) -> Step {
+fn begin(answer: Result<Outcome, Rejection>, wire: &'static dyn Wire) -> Step {
     let failure = match answer {
-        Ok(Outcome::Answer { answer, passage, .. }) => {
-            return (Bytes::new(), Some(State::Live(Live::stream(answer.body, passage, wire))));
+        Ok(Outcome::Answer { answer, live, .. }) => {
+            return (Bytes::new(), Some(State::Live(Live::stream(answer.body, live, wire))));
         }
         Ok(Outcome::Refused(refused)) => {
             let text = String::from_utf8_lossy(&refused.body);
@@ -455,7 +455,7 @@ fn begin(answer: Result<Outcome, Turned>, wire: &'static dyn Wire) -> Step {
                 |problem| problem.message,
             )
         }
-        Err(turned) => turned.message,
+        Err(rejection) => rejection.message,
     };
     (error_event(wire, &failure).into(), Some(State::Over))
 }

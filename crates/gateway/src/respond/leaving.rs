@@ -3,13 +3,13 @@
 //! Some providers finish such an answer anyway, and bill all of it. Then draining costs nothing. The thoughts are whole
 //! when the caller asks again, and the spent amount is known.
 
-use crate::answer::passage::Passage;
+use crate::answer::live::LiveAnswer;
 use crate::attempt::sending::{Outcome, Waiting};
-use crate::door::Turned;
-use crate::house::{Stage, ended};
-use crate::observe::bus::Seen;
+use crate::observe::bus::Reporter;
 use crate::observe::progress::Heard;
-use crate::spending::Tab;
+use crate::rejection::Rejection;
+use crate::spending::RequestCharges;
+use crate::state::{Stage, ended};
 use bytes::Bytes;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -30,54 +30,54 @@ const BOOKED: Duration = Duration::from_secs(60 * 60);
 const TEXT: usize = 32_000 * 4;
 
 /// The caller of an answer in progress went away.
-pub(crate) fn leave(body: &mut BodyStream, passage: &mut Passage) {
-    let Some((passage, stage)) = passage.leave() else { return leave_spilled(passage) };
-    passage.seen().is_left(true);
+pub(crate) fn leave(body: &mut BodyStream, live: &mut LiveAnswer) {
+    let Some((live, stage)) = live.leave() else { return leave_spilled(live) };
+    live.reporter().is_left(true);
     let body = std::mem::replace(body, BodyStream::whole(Bytes::new()));
     if let Ok(runtime) = Handle::try_current() {
-        runtime.spawn(hear(body, passage, stage, Instant::now()));
+        runtime.spawn(hear(body, live, stage, Instant::now()));
     }
 }
 
 /// The caller went away, and the answer is not drained. Its record is made once its spilled thoughts are in memory.
-fn leave_spilled(passage: &mut Passage) {
-    let (Some(mut passage), Ok(runtime)) = (passage.leave_spilled(), Handle::try_current()) else {
+fn leave_spilled(live: &mut LiveAnswer) {
+    let (Some(mut live), Ok(runtime)) = (live.leave_spilled(), Handle::try_current()) else {
         return;
     };
-    let seen = passage.seen();
-    seen.is_left(true);
+    let reporter = live.reporter();
+    reporter.is_left(true);
     runtime.spawn(async move {
-        poll_fn(|cx| passage.poll_gather(true, cx)).await;
-        drop(passage);
-        seen.ends_unheard();
+        poll_fn(|cx| live.poll_gather(true, cx)).await;
+        drop(live);
+        reporter.ends_unheard();
     });
 }
 
 async fn hear(
     mut body: BodyStream,
-    mut passage: Passage,
+    mut live: LiveAnswer,
     stage: watch::Receiver<Stage>,
     since: Instant,
 ) {
-    let seen = passage.seen();
-    let until = since + time(passage.is_booked());
-    let listening = timeout_at(until, listen(&mut body, &mut passage));
+    let reporter = live.reporter();
+    let until = since + time(live.is_booked());
+    let listening = timeout_at(until, listen(&mut body, &mut live));
     let heard = tokio::select! {
         heard = listening => heard.unwrap_or(None),
         () = ended(stage.clone()) => None,
     };
-    poll_fn(|cx| passage.poll_gather(true, cx)).await;
+    poll_fn(|cx| live.poll_gather(true, cx)).await;
     let (heard, usage) = match heard {
         // Keeps the part that was complete by then, as if the caller had stopped the answer.
         None => {
             // The drop books the received part and reports it to the trace.
-            drop(passage);
+            drop(live);
             (Heard::Left, None)
         }
         Some(cut) => {
             let cut_by = cut.as_ref().map(ToString::to_string);
-            let (load, size) = (passage.load(), passage.came());
-            let end = Box::pin(async move { passage.end(cut_by.as_deref()) });
+            let (load, size) = (live.load(), live.came());
+            let end = Box::pin(async move { live.end(cut_by.as_deref()) });
             let ended = load.offload.go_on(size, end).await;
             let answer = ended.map(|ended| ended.answer);
             let is_whole = cut.is_none() && answer.as_ref().is_some_and(Answer::is_complete);
@@ -85,7 +85,7 @@ async fn hear(
             (heard, answer.and_then(|answer| answer.usage))
         }
     };
-    seen.drained(heard, usage.as_ref(), since.elapsed());
+    reporter.drained(heard, usage.as_ref(), since.elapsed());
     // The end of the process waits until all copies of `stage` are dropped.
     drop(stage);
 }
@@ -96,17 +96,17 @@ fn time(is_booked: bool) -> Duration {
 
 /// Reads an answer to its end and returns the error that broke it off. Returns `None` if the answer gets too long, or
 /// may not go on for lack of budget or memory.
-async fn listen(body: &mut BodyStream, passage: &mut Passage) -> Option<Option<ClientError>> {
-    let before = passage.heard();
-    while !passage.is_over() {
+async fn listen(body: &mut BodyStream, live: &mut LiveAnswer) -> Option<Option<ClientError>> {
+    let before = live.heard();
+    while !live.is_over() {
         match body.next().await {
             None => break,
             Some(Err(error)) => return Some(Some(error)),
-            Some(Ok(bytes)) => drop(passage.push(bytes)),
+            Some(Ok(bytes)) => drop(live.push(bytes)),
         }
-        poll_fn(|cx| passage.poll_room(cx)).await;
-        let is_long = passage.heard() - before > TEXT && !passage.is_booked();
-        if is_long || passage.stopped().is_some() {
+        poll_fn(|cx| live.poll_room(cx)).await;
+        let is_long = live.heard() - before > TEXT && !live.is_booked();
+        if is_long || live.stopped().is_some() {
             return None;
         }
     }
@@ -117,33 +117,33 @@ async fn listen(body: &mut BodyStream, passage: &mut Passage) -> Option<Option<C
 pub(crate) struct Lasting {
     waiting: Option<Waiting>,
     stage: watch::Receiver<Stage>,
-    seen: Arc<Seen>,
-    /// Charges of a whole answer. They are booked in full if the upstream is lost or too late.
-    booked: Option<Arc<Tab>>,
+    reporter: Arc<Reporter>,
+    /// RequestCharges of a whole answer. They are booked in full if the upstream is lost or too late.
+    booked: Option<Arc<RequestCharges>>,
 }
 
 impl Lasting {
     pub(crate) fn over(
         waiting: Waiting,
         stage: watch::Receiver<Stage>,
-        seen: &Arc<Seen>,
-        booked: Option<Arc<Tab>>,
+        reporter: &Arc<Reporter>,
+        booked: Option<Arc<RequestCharges>>,
     ) -> Self {
         // Set before the caller can go away, because the end of the request is reported before this value is dropped.
-        seen.is_left(true);
-        Lasting { waiting: Some(waiting), stage, seen: Arc::clone(seen), booked }
+        reporter.is_left(true);
+        Lasting { waiting: Some(waiting), stage, reporter: Arc::clone(reporter), booked }
     }
 }
 
 impl Future for Lasting {
-    type Output = Result<Outcome, Turned>;
+    type Output = Result<Outcome, Rejection>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(waiting) = &mut self.waiting else { return Poll::Pending };
         let polled = waiting.as_mut().poll(cx);
         if polled.is_ready() {
             self.waiting = None;
-            self.seen.is_left(false);
+            self.reporter.is_left(false);
         }
         polled
     }
@@ -152,8 +152,9 @@ impl Future for Lasting {
 impl Drop for Lasting {
     fn drop(&mut self) {
         let Some(waiting) = self.waiting.take() else { return };
-        let Ok(runtime) = Handle::try_current() else { return self.seen.ends_unheard() };
-        let (since, stage, seen) = (Instant::now(), self.stage.clone(), Arc::clone(&self.seen));
+        let Ok(runtime) = Handle::try_current() else { return self.reporter.ends_unheard() };
+        let (since, stage, reporter) =
+            (Instant::now(), self.stage.clone(), Arc::clone(&self.reporter));
         let booked = self.booked.take();
         runtime.spawn(async move {
             let until = since + time(booked.is_some());
@@ -162,19 +163,19 @@ impl Drop for Lasting {
                 () = ended(stage) => None,
             };
             match outcome {
-                Some(Ok(Outcome::Answer { answer, mut passage, .. })) => {
-                    if let Some((passage, stage)) = passage.leave() {
-                        return hear(answer.body, passage, stage, since).await;
+                Some(Ok(Outcome::Answer { answer, mut live, .. })) => {
+                    if let Some((live, stage)) = live.leave() {
+                        return hear(answer.body, live, stage, since).await;
                     }
                 }
                 Some(Ok(Outcome::Refused(_))) => {}
                 // No count of the lost answer will come.
                 Some(Err(_)) => {
-                    booked.iter().filter(|tab| tab.has_lost()).for_each(|it| it.forfeit());
+                    booked.iter().filter(|charges| charges.has_lost()).for_each(|it| it.forfeit());
                 }
-                None => booked.iter().for_each(|tab| tab.forfeit()),
+                None => booked.iter().for_each(|charges| charges.forfeit()),
             }
-            seen.ends_unheard();
+            reporter.ends_unheard();
         });
     }
 }
@@ -182,12 +183,12 @@ impl Drop for Lasting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::passage::Keep;
+    use crate::answer::live::Keep;
     use crate::load::{Budget, Holder, Load, Offload};
     use crate::observe::bus::Bus;
     use crate::observe::log::Log;
     use crate::observe::spans::Traces;
-    use crate::spending::Purse;
+    use crate::spending::BudgetLeases;
     use crate::store::vault::Looked;
     use std::sync::atomic::{AtomicBool, Ordering};
     use thinkthrough_core::exchange::{Handling, RequestContext};
@@ -201,7 +202,7 @@ mod tests {
     struct Never(Arc<AtomicBool>);
 
     impl Future for Never {
-        type Output = Result<Outcome, Turned>;
+        type Output = Result<Outcome, Rejection>;
 
         fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
             Poll::Pending
@@ -215,9 +216,9 @@ mod tests {
     }
 
     /// A request without listeners.
-    fn unheard() -> Arc<Seen> {
+    fn unheard() -> Arc<Reporter> {
         let bus = Arc::new(Bus::new(Log::off(), Traces::off(), None, None));
-        Seen::new(&bus, 0, "/v1/chat/completions")
+        Reporter::new(&bus, 0, "/v1/chat/completions")
     }
 
     // The paused clock moves on only while a task waits for it.
@@ -248,7 +249,7 @@ mod tests {
     const ASKED: &str = r#"{"model":"m","stream":true,"messages":[]}"#;
 
     /// An answer whose caller went away, and the bus that receives its events.
-    fn left() -> (Arc<Bus>, Passage) {
+    fn left() -> (Arc<Bus>, LiveAnswer) {
         let target = Target::built_in("deepseek", None, "deepseek-chat").unwrap();
         let (doc, settings) = (Doc::parse_str(ASKED).unwrap(), resolve(&[]));
         let wire = find("chat-completions").unwrap();
@@ -258,14 +259,19 @@ mod tests {
         let mut exchange = asked.prepare(&found, &*open).exchange;
         exchange.head(200);
         let bus = Arc::new(Bus::new(Log::off(), Traces::off(), None, None));
-        let seen = Seen::new(&bus, 0, "/v1/chat/completions");
+        let reporter = Reporter::new(&bus, 0, "/v1/chat/completions");
         let budget = Arc::new(Budget::new(bus.metrics.load.clone()));
         let pools = Arc::clone(&bus.pools);
         let offload = Offload::new(pools.bodies.clone(), Holder::Operator);
         let share = budget.caller(std::net::Ipv4Addr::LOCALHOST.into());
         let load = Load::new(offload, share, pools);
         let (vault, keeping, tap, drained, store) = (None, None, None, None, Arc::default());
-        let tab = Tab::open(&Arc::default(), &Arc::new(Purse::new(&bus)), &seen, None);
+        let charges = RequestCharges::open(
+            &Arc::default(),
+            &Arc::new(BudgetLeases::new(&bus)),
+            &reporter,
+            None,
+        );
         let (runaway, is_blind, is_booked) = (Runaway::Off, false, false);
         let keep = Keep {
             vault,
@@ -275,12 +281,12 @@ mod tests {
             drained,
             is_booked,
             store,
-            seen,
-            tab,
+            reporter,
+            charges,
             runaway,
             load,
         };
-        (bus, Passage::new(exchange, keep))
+        (bus, LiveAnswer::new(exchange, keep))
     }
 
     #[tokio::test(start_paused = true)]
@@ -293,10 +299,10 @@ mod tests {
         for (said, seconds) in
             [(": still here\n\n".to_owned(), 60), (format!("data: {words}\n\n"), 1)]
         {
-            let (bus, passage) = left();
+            let (bus, live) = left();
             let (_open, stage) = watch::channel(Stage::Open);
             let (sender, body) = BodyStream::channel();
-            let hearing = tokio::spawn(hear(body, passage, stage, Instant::now()));
+            let hearing = tokio::spawn(hear(body, live, stage, Instant::now()));
             for second in 0..seconds {
                 assert!(!hearing.is_finished(), "left after {second} of {seconds} s");
                 assert!(sender.send(said.clone()).await);

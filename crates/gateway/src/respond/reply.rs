@@ -1,10 +1,10 @@
 //! Answers of the gateway's own, and the header that explains each request.
 
 use crate::attempt::sending::Made;
-use crate::door::Turned;
 use crate::names::random_id;
-use crate::observe::bus::Seen;
+use crate::observe::bus::Reporter;
 use crate::observe::progress::Progress;
+use crate::rejection::Rejection;
 use crate::respond::flow::Flow;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -73,10 +73,10 @@ impl Account {
     }
 
     /// Puts the header on an answer.
-    pub(crate) fn explain(&self, answer: &mut Response<Flow>, seen: &Seen) {
+    pub(crate) fn explain(&self, answer: &mut Response<Flow>, reporter: &Reporter) {
         self.put_on(answer);
         let Made { counts, hops, .. } = self.made;
-        seen.tell(&Progress::Explained { id: &self.trace, counts, hops });
+        reporter.tell(&Progress::Explained { id: &self.trace, counts, hops });
     }
 
     /// Puts the header on an answer, in place of one that is there.
@@ -101,18 +101,18 @@ pub(crate) fn typed(status: u16, media: &'static str, body: impl Into<Bytes>) ->
 }
 
 /// An error in the form of the caller's API; of none in particular, in OpenAI's, which most clients read.
-pub(crate) fn refusal(wire: Option<&dyn Wire>, turned: &Turned) -> Response<Flow> {
+pub(crate) fn refusal(wire: Option<&dyn Wire>, rejection: &Rejection) -> Response<Flow> {
     let error = ErrorBody {
-        status: turned.status,
-        code: turned.code.to_owned(),
-        message: turned.message.clone(),
+        status: rejection.status,
+        code: rejection.code.to_owned(),
+        message: rejection.message.clone(),
     };
     let body = match wire {
         Some(wire) => wire.write_error(&error),
         None => plain_error(&error),
     };
-    let mut answer = json(turned.status, body);
-    let wait = turned.retry_after.or((turned.status == 503).then_some(1));
+    let mut answer = json(rejection.status, body);
+    let wait = rejection.retry_after.or((rejection.status == 503).then_some(1));
     if let Some(wait) = wait {
         answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait));
     }
@@ -134,16 +134,16 @@ fn plain_error(error: &ErrorBody) -> String {
 
 /// The answer of somebody who is not let in.
 pub(crate) fn turned_away(
-    seen: &Seen,
+    reporter: &Reporter,
     wire: Option<&'static dyn Wire>,
-    turned: &Turned,
+    rejection: &Rejection,
 ) -> Response<Flow> {
     /// Seconds until a store that was away is looked at again, at most.
     const SOON: HeaderValue = HeaderValue::from_static("5");
-    let mut answer = refusal(wire, turned);
-    match turned.status {
+    let mut answer = refusal(wire, rejection);
+    match rejection.status {
         401 => {
-            seen.tell(&Progress::TurnedAway);
+            reporter.tell(&Progress::TurnedAway);
             let scheme = HeaderValue::from_static("Bearer");
             answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
         }

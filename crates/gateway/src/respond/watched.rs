@@ -1,7 +1,7 @@
 //! An answer's body as the server sees it: how it ends is told to those who hear of it, and the end of the process to
 //! the caller in the words of its wire.
 
-use crate::observe::bus::Seen;
+use crate::observe::bus::Reporter;
 use crate::observe::progress::Progress;
 use crate::respond::flow::Flow;
 use crate::respond::patient::Pace;
@@ -24,7 +24,7 @@ pub(crate) type Interrupted = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A request, until its end is seen.
 pub(crate) struct Entry {
-    seen: Arc<Seen>,
+    reporter: Arc<Reporter>,
     pace: Arc<Pace>,
     bytes: u64,
     is_over: bool,
@@ -32,15 +32,15 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// A request came.
-    pub(crate) fn new(seen: Arc<Seen>, pace: Arc<Pace>) -> Self {
+    pub(crate) fn new(reporter: Arc<Reporter>, pace: Arc<Pace>) -> Self {
         pace.asked();
-        Entry { seen, pace, bytes: 0, is_over: false }
+        Entry { reporter, pace, bytes: 0, is_over: false }
     }
 
     /// These bytes go to the caller.
     fn pass(&mut self, bytes: &[u8]) {
         if self.bytes == 0 && !bytes.is_empty() {
-            self.seen.tell(&Progress::FirstByte);
+            self.reporter.tell(&Progress::FirstByte);
         }
         self.bytes += bytes.len() as u64;
     }
@@ -49,7 +49,7 @@ impl Entry {
         if !self.is_over {
             self.is_over = true;
             self.pace.answered();
-            self.seen.tell(&Progress::Ended { outcome, bytes: self.bytes });
+            self.reporter.tell(&Progress::Ended { outcome, bytes: self.bytes });
         }
     }
 }
@@ -83,7 +83,7 @@ impl Watched {
         interrupted: Interrupted,
         wire: Option<&'static dyn Wire>,
     ) -> Response<Watched> {
-        entry.seen.tell(&Progress::Head { status: answer.status().as_u16() });
+        entry.reporter.tell(&Progress::Head { status: answer.status().as_u16() });
         let media = answer.headers().get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
         let is_events = media.is_some_and(|media| media.starts_with("text/event-stream"));
         let stream = wire.filter(|_| is_events);
@@ -133,7 +133,7 @@ impl Body for Watched {
         // One answer that breaks must not take the others on its connection with it.
         let polled = catch_unwind(AssertUnwindSafe(|| flow.poll(cx)));
         let Ok(polled) = polled else {
-            entry.seen.tell(&Progress::Panicked);
+            entry.reporter.tell(&Progress::Panicked);
             entry.finish("failed");
             return Poll::Ready(Some(Err(io::Error::other(
                 "the answer failed within the gateway",

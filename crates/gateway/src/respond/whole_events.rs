@@ -16,12 +16,12 @@ pub(crate) struct WholeEvents {
     framing: Framing,
     begun: BytesMut,
     /// So much of it was looked through, so that a long event is not looked through again with each of its chunks.
-    seen: usize,
+    reporter: usize,
 }
 
 impl WholeEvents {
     pub(crate) fn new(framing: Framing) -> Self {
-        WholeEvents { framing, begun: BytesMut::new(), seen: 0 }
+        WholeEvents { framing, begun: BytesMut::new(), reporter: 0 }
     }
 
     /// Takes the next bytes, and gives those of every event that they complete; without a copy where no event spreads
@@ -30,18 +30,18 @@ impl WholeEvents {
         if self.begun.is_empty() {
             let whole = bytes.split_to(self.end(&bytes, 0));
             self.begun.extend_from_slice(&bytes);
-            self.seen = self.begun.len();
+            self.reporter = self.begun.len();
             return whole;
         }
         self.begun.extend_from_slice(&bytes);
-        let whole = self.begun.split_to(self.end(&self.begun, self.seen));
-        self.seen = self.begun.len();
+        let whole = self.begun.split_to(self.end(&self.begun, self.reporter));
+        self.reporter = self.begun.len();
         whole.freeze()
     }
 
     /// How much goes on.
-    fn end(&self, bytes: &[u8], seen: usize) -> usize {
-        self.boundary(bytes, seen).unwrap_or_default()
+    fn end(&self, bytes: &[u8], reporter: usize) -> usize {
+        self.boundary(bytes, reporter).unwrap_or_default()
     }
 
     /// What is left when a stream ends as it should.
@@ -49,8 +49,8 @@ impl WholeEvents {
         self.begun.split().freeze()
     }
 
-    /// Where the last whole event ends; before `seen` none does.
-    fn boundary(&self, bytes: &[u8], seen: usize) -> Option<usize> {
+    /// Where the last whole event ends; before `reporter` none does.
+    fn boundary(&self, bytes: &[u8], reporter: usize) -> Option<usize> {
         match self.framing {
             Framing::Ndjson => bytes.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1),
             Framing::Sse => {
@@ -58,7 +58,7 @@ impl WholeEvents {
                     let head = bytes.get(..*at).unwrap_or_default();
                     [&b"\n\n"[..], b"\n\r\n", b"\r\r"].iter().any(|end| head.ends_with(end))
                 };
-                (seen..=bytes.len()).rev().find(ends)
+                (reporter..=bytes.len()).rev().find(ends)
             }
             // The gateway never relays an array.
             Framing::Array => Some(bytes.len()),

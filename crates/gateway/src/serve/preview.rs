@@ -2,13 +2,13 @@
 
 use crate::accept::place::Face;
 use crate::attempt::sending::Job;
-use crate::door::Turned;
-use crate::house::{Estate, Fittings, House, Options, Stage};
 use crate::identify::keys::Pass;
 use crate::models::route::{Models, Route};
-use crate::observe::bus::Seen;
+use crate::observe::bus::Reporter;
+use crate::rejection::Rejection;
 use crate::relay::ask::{self, Wanted};
 use crate::serve::serve_request::with_pass;
+use crate::state::{Configuration, Gateway, Options, RequestState, Stage};
 use crate::store::learned::now;
 use crate::store::vault::{VaultError, Vaults};
 use crate::store::waits::Waits;
@@ -63,7 +63,7 @@ pub async fn preview(
 ) -> Result<Preview, String> {
     let Unsent { wire, body, model, settings, session, pass } = unsent;
     let models = reaching(models, &model);
-    let house = house(models, vaults, options, pass).await.map_err(|VaultError(why)| why)?;
+    let state = state(models, vaults, options, pass).await.map_err(|VaultError(why)| why)?;
     let mut request = Request::new(());
     let headers = request.headers_mut();
     for (name, value) in
@@ -75,9 +75,9 @@ pub async fn preview(
     }
     let (parts, ()) = request.into_parts();
     let wanted = Wanted { face: Face::of(wire), model: Some(model), stream: None };
-    let first = ask::first(house, (parts, body), wanted, wire).await;
-    let first = first.map_err(|Turned { message, .. }| message)?;
-    let refusal = first.job.check(&first.prepared).err().map(|turned| turned.message);
+    let first = ask::first(state, (parts, body), wanted, wire).await;
+    let first = first.map_err(|Rejection { message, .. }| message)?;
+    let refusal = first.job.check(&first.prepared).err().map(|rejection| rejection.message);
     let body = String::from_utf8_lossy(&first.job.body).into_owned();
     let outgoing = Outgoing { body, ..first.prepared.exchange.outgoing().clone() };
     let target = taught(&first.job);
@@ -93,29 +93,29 @@ fn reaching(models: Arc<dyn Models>, name: &str) -> Arc<dyn Models> {
 }
 
 /// A gateway that takes one request.
-async fn house(
+async fn state(
     models: Arc<dyn Models>,
     vaults: Option<Arc<dyn Vaults>>,
     options: Options,
     pass: Option<Arc<Pass>>,
-) -> Result<Arc<House>, VaultError> {
+) -> Result<Arc<RequestState>, VaultError> {
     let facts = vaults.as_ref().and_then(|vaults| vaults.facts());
-    let estate = Arc::new(Estate::new(Fittings::new(models, vaults, options)));
+    let gateway = Arc::new(Gateway::new(Configuration::new(models, vaults, options)));
     if let Some(facts) = facts {
         let known = facts.read(now()).await?.unwrap_or_default();
-        estate.fittings().learned.stored(known, now());
+        gateway.configuration().learned.stored(known, now());
     }
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let share = estate.budget.caller(peer);
-    let seen = Seen::new(&estate.bus, now(), "nowhere");
+    let share = gateway.budget.caller(peer);
+    let reporter = Reporter::new(&gateway.bus, now(), "nowhere");
     let (_, stage) = watch::channel(Stage::Open);
-    let house = estate.house(seen, stage, (peer, &share));
-    let house = match pass {
-        Some(pass) if Tenant::named(pass.tenant.as_str()).is_ok() => with_pass(&house, pass),
+    let state = gateway.state(reporter, stage, (peer, &share));
+    let state = match pass {
+        Some(pass) if Tenant::named(pass.tenant.as_str()).is_ok() => with_pass(&state, pass),
         // Callers known by their provider's credential have no gateway key, which would limit their models.
-        pass => House { pass, ..House::clone(&house) },
+        pass => RequestState { pass, ..RequestState::clone(&state) },
     };
-    Ok(Arc::new(House { waits: Arc::new(Waits::patient()), ..house }))
+    Ok(Arc::new(RequestState { waits: Arc::new(Waits::patient()), ..state }))
 }
 
 /// The model with what its refusals taught, if requests to it heed that.

@@ -19,14 +19,14 @@ use crate::admin::listening;
 use crate::admin::open;
 use crate::admin::traced;
 use crate::admin::ui;
-use crate::door::{self, Turned, turned};
-use crate::house::{Estate, House, Stage, ended};
+use crate::credential;
 use crate::identify::keys::{Allowed, Pass};
 use crate::load::{Holder, Share};
-use crate::observe::bus::Seen;
+use crate::observe::bus::Reporter;
 use crate::observe::progress::Progress;
-use crate::observe::story::now;
+use crate::observe::summary::now;
 use crate::raw::pass;
+use crate::rejection::{Rejection, rejection};
 use crate::relay::ask::{self, Wanted};
 use crate::relay::count;
 use crate::request::edge::HEAD_LINES;
@@ -37,6 +37,7 @@ use crate::respond::flow::Flow;
 use crate::respond::patient::Pace;
 use crate::respond::reply::{refusal, turned_away};
 use crate::respond::watched::{Caught, Entry, Interrupted, Watched};
+use crate::state::{Gateway, RequestState, Stage, ended};
 use http::request::Parts;
 use http::{Request, Response};
 use hyper::body::{Body as _, Incoming};
@@ -49,7 +50,7 @@ use tokio::sync::watch;
 
 /// Who is at the other end of a connection.
 #[derive(Debug)]
-pub(crate) struct Guest {
+pub(crate) struct Connection {
     pub(crate) peer: IpAddr,
     /// The address of this machine that it came to.
     pub(crate) local: SocketAddr,
@@ -62,8 +63,8 @@ pub(crate) struct Guest {
 
 /// Answers a request. Whatever happens within, the caller gets an answer in the words of its own wire.
 pub(crate) async fn serve_request(
-    estate: &Arc<Estate>,
-    guest: &Guest,
+    gateway: &Arc<Gateway>,
+    connection: &Connection,
     request: Request<Incoming>,
 ) -> Response<Watched> {
     let (parts, body) = request.into_parts();
@@ -71,79 +72,85 @@ pub(crate) async fn serve_request(
     let place = place::find(&parts.method, parts.uri.path());
     let route = place.as_ref().map_or("nowhere", Place::label);
     let wire = spoken(&place);
-    // Observe: from here on everything is told to `seen`, so that even a request that is refused leaves its line.
-    let seen = Seen::new(&estate.bus, now(), route);
-    let house = estate.house(Arc::clone(&seen), guest.stage.clone(), (guest.peer, &guest.share));
-    let entry = Entry::new(Arc::clone(&seen), Arc::clone(&guest.pace));
+    // Observe: from here on everything is told to `reporter`, so that even a request that is refused leaves its line.
+    let reporter = Reporter::new(&gateway.bus, now(), route);
+    let state = gateway.state(
+        Arc::clone(&reporter),
+        connection.stage.clone(),
+        (connection.peer, &connection.share),
+    );
+    let entry = Entry::new(Arc::clone(&reporter), Arc::clone(&connection.pace));
     let stages = async {
-        stages(estate, guest, &house, (parts, body), place).await.unwrap_or_else(|early| early)
+        stages(gateway, connection, &state, (parts, body), place)
+            .await
+            .unwrap_or_else(|early| early)
     };
     let answer = tokio::select! {
         done = Caught(Box::pin(stages)) => done.unwrap_or_else(|()| {
-            seen.tell(&Progress::Panicked);
-            let turned = turned(500, "internal_error", "the request failed within the gateway");
-            refusal(wire, &turned)
+            reporter.tell(&Progress::Panicked);
+            let rejection = rejection(500, "internal_error", "the request failed within the gateway");
+            refusal(wire, &rejection)
         }),
-        () = ended(guest.stage.clone()) => {
-            let turned = turned(503, "shutting_down", "the gateway is being stopped; ask again");
-            refusal(wire, &turned)
+        () = ended(connection.stage.clone()) => {
+            let rejection = rejection(503, "shutting_down", "the gateway is being stopped; ask again");
+            refusal(wire, &rejection)
         }
     };
-    let interrupted: Interrupted = Box::pin(ended(guest.stage.clone()));
+    let interrupted: Interrupted = Box::pin(ended(connection.stage.clone()));
     Watched::over(answer, entry, interrupted, wire)
 }
 
 /// The stages in their order. `Err` is the answer of a request that goes no further.
 async fn stages(
-    estate: &Arc<Estate>,
-    guest: &Guest,
-    house: &Arc<House>,
+    gateway: &Arc<Gateway>,
+    connection: &Connection,
+    state: &Arc<RequestState>,
     (mut parts, body): (Parts, Inbound),
     place: Result<Place, Nowhere>,
 ) -> Result<Response<Flow>, Response<Flow>> {
     let began = Instant::now();
     let wire = spoken(&place);
-    let place = accept(guest, house, &parts, &body, place)?;
+    let place = accept(connection, state, &parts, &body, place)?;
 
     // What needs no key of the gateway is answered before one is asked for: a probe has none, and the viewer has its own.
     if let Place::Viewer { path } = &place {
-        check_is_local(guest, house, &parts, "the viewer")?;
-        let (pace, port) = (&guest.pace, guest.local.port());
-        let visit = ui::Visit { estate, house, pace, parts, body, port };
+        check_is_local(connection, state, &parts, "the viewer")?;
+        let (pace, port) = (&connection.pace, connection.local.port());
+        let visit = ui::Visit { gateway, state, pace, parts, body, port };
         return Ok(Box::pin(ui::answer(visit, path)).await);
     }
     if place == Place::Metrics {
-        check_is_local(guest, house, &parts, "metrics")?;
+        check_is_local(connection, state, &parts, "metrics")?;
     }
     if place.is_open() {
-        return Ok(open::answer(estate, house, &place));
+        return Ok(open::answer(gateway, state, &place));
     }
 
-    let admitted = identify(house, &mut parts).await;
-    let house = admitted.map_err(|turned| turned_away(&house.seen, wire, &turned))?;
-    let tenant = house.pass.as_ref().map(|pass| pass.tenant.to_string()).unwrap_or_default();
-    house.seen.tell(&Progress::Admitted { tenant: &tenant, took: began.elapsed() });
+    let admitted = identify(state, &mut parts).await;
+    let state = admitted.map_err(|rejection| turned_away(&state.reporter, wire, &rejection))?;
+    let tenant = state.pass.as_ref().map(|pass| pass.tenant.to_string()).unwrap_or_default();
+    state.reporter.tell(&Progress::Admitted { tenant: &tenant, took: began.elapsed() });
 
     Ok(match place {
         // Request, attempt, respond.
         Place::Answer { face, model, stream } => {
-            ask::answer(&house, parts, body, Wanted { face, model, stream }).await
+            ask::answer(&state, parts, body, Wanted { face, model, stream }).await
         }
         // What is asked for less often makes no room in what every request needs.
         Place::Count { face, model } => {
-            Box::pin(count::answer(&house, parts, body, face, model)).await
+            Box::pin(count::answer(&state, parts, body, face, model)).await
         }
         Place::Raw { provider, path } => {
-            Box::pin(pass::raw(&house, parts, body, &provider, &path)).await
+            Box::pin(pass::raw(&state, parts, body, &provider, &path)).await
         }
         // Admin.
-        Place::Events => Box::pin(listening::answer(&house, &guest.pace, parts)).await,
-        Place::Kept { id } => Box::pin(kept_responses::answer(&house, &parts, &id)).await,
-        Place::Trace { id } => Box::pin(traced::answer(&house, &parts, &id)).await,
-        Place::Models(face) => open::models(&house, face, &parts),
-        Place::Model { face, name } => open::model(&house, (face, &parts), wire, &name),
+        Place::Events => Box::pin(listening::answer(&state, &connection.pace, parts)).await,
+        Place::Kept { id } => Box::pin(kept_responses::answer(&state, &parts, &id)).await,
+        Place::Trace { id } => Box::pin(traced::answer(&state, &parts, &id)).await,
+        Place::Models(face) => open::models(&state, face, &parts),
+        Place::Model { face, name } => open::model(&state, (face, &parts), wire, &name),
         Place::Live | Place::Metrics | Place::Ready | Place::Root | Place::Viewer { .. } => {
-            open::answer(estate, &house, &place)
+            open::answer(gateway, &state, &place)
         }
     })
 }
@@ -156,24 +163,24 @@ fn spoken(place: &Result<Place, Nowhere>) -> Option<&'static dyn Wire> {
 /// Accept: what the head alone says, before anything is looked up or read. A page of another site that reaches this
 /// listener through a browser learns nothing, not even which paths there are.
 fn accept(
-    guest: &Guest,
-    house: &House,
+    connection: &Connection,
+    state: &RequestState,
     parts: &Parts,
     body: &Inbound,
     place: Result<Place, Nowhere>,
 ) -> Result<Place, Response<Flow>> {
     if parts.headers.len() > HEAD_LINES {
         let message = format!("the head has more than {HEAD_LINES} lines; send fewer");
-        let turned = turned(431, "request_headers_too_large", message);
-        return Err(refusal(spoken(&place), &turned));
+        let rejection = rejection(431, "request_headers_too_large", message);
+        return Err(refusal(spoken(&place), &rejection));
     }
-    let (local, hosts) = (guest.local, house.options.hosts.as_slice());
+    let (local, hosts) = (connection.local, state.options.hosts.as_slice());
     let visit = Visit { local, hosts, has_body: !body.is_end_stream() };
-    admission::check(parts, &visit).map_err(|turned| refusal(None, &turned))?;
+    admission::check(parts, &visit).map_err(|rejection| refusal(None, &rejection))?;
     let place = place.map_err(|nowhere| open::nowhere(nowhere, parts.uri.path()))?;
     let is_for_admins =
         matches!(place, Place::Metrics | Place::Live | Place::Ready | Place::Viewer { .. });
-    match guest.is_admin && !is_for_admins {
+    match connection.is_admin && !is_for_admins {
         true => Err(open::nowhere(Nowhere::Path, parts.uri.path())),
         false => Ok(place),
     }
@@ -181,51 +188,54 @@ fn accept(
 
 /// Metrics and the viewer are for their own listener; without one, for callers on this machine that speak for themselves.
 fn check_is_local(
-    guest: &Guest,
-    house: &House,
+    connection: &Connection,
+    state: &RequestState,
     parts: &Parts,
     what: &str,
 ) -> Result<(), Response<Flow>> {
-    let is_local = guest.peer.to_canonical().is_loopback() && !is_forwarded(&parts.headers);
-    if guest.is_admin || is_local && !house.options.has_admin {
+    let is_local = connection.peer.to_canonical().is_loopback() && !is_forwarded(&parts.headers);
+    if connection.is_admin || is_local && !state.options.has_admin {
         return Ok(());
     }
     let verb = if what == "metrics" { "are" } else { "is" };
-    let message = match house.options.has_admin {
+    let message = match state.options.has_admin {
         true => format!("{what} {verb} on the listener of `[server] admin_listen`"),
         false => format!("{what} {verb} for callers on this machine; set `[server] admin_listen`"),
     };
-    Err(refusal(None, &turned(403, "forbidden", message)))
+    Err(refusal(None, &rejection(403, "forbidden", message)))
 }
 
 /// Identify: the key names the tenant and goes no further. It stands before the body is read, so that a stranger costs no
 /// memory, and before the model is looked up, because a key sees its own models only.
-async fn identify(house: &Arc<House>, parts: &mut Parts) -> Result<Arc<House>, Turned> {
-    let credential = door::credential(&parts.uri, &parts.headers)?;
-    let key = door::exposed(&credential);
+async fn identify(
+    state: &Arc<RequestState>,
+    parts: &mut Parts,
+) -> Result<Arc<RequestState>, Rejection> {
+    let credential = credential::of(&parts.uri, &parts.headers)?;
+    let key = credential::exposed(&credential);
     let began = Instant::now();
-    let pass = identity::identify(&house.options, key, house.waits.left()).await;
-    house.waits.took(began.elapsed());
+    let pass = identity::identify(&state.options, key, state.waits.left()).await;
+    state.waits.took(began.elapsed());
     let pass = pass?;
-    hear(house, key);
+    hear(state, key);
     let Some(pass) = pass else {
         let brings_key = key.is_some_and(|key| !stands_for_nobody(key));
-        let models = house.models.with_key().filter(|_| brings_key);
-        let models = models.unwrap_or_else(|| Arc::clone(&house.models));
-        return Ok(Arc::new(House { models, credential, ..House::clone(house) }));
+        let models = state.models.with_key().filter(|_| brings_key);
+        let models = models.unwrap_or_else(|| Arc::clone(&state.models));
+        return Ok(Arc::new(RequestState { models, credential, ..RequestState::clone(state) }));
     };
-    door::take_off(parts);
-    Ok(Arc::new(House { credential, ..with_pass(house, pass) }))
+    credential::take_off(parts);
+    Ok(Arc::new(RequestState { credential, ..with_pass(state, pass) }))
 }
 
 /// The gateway as a caller with this key sees it.
-pub(crate) fn with_pass(house: &House, pass: Arc<Pass>) -> House {
-    let models = Arc::clone(&house.models);
+pub(crate) fn with_pass(state: &RequestState, pass: Arc<Pass>) -> RequestState {
+    let models = Arc::clone(&state.models);
     let models = Arc::new(Allowed { models, pass: Arc::clone(&pass) });
-    let share = house.load.share.with_key(pass.tenant.as_str());
-    let offload = house.load.offload.of(holder(&pass));
-    let load = house.load.of(share, offload);
-    House { models, pass: Some(pass), load, ..House::clone(house) }
+    let share = state.load.share.with_key(pass.tenant.as_str());
+    let offload = state.load.offload.of(holder(&pass));
+    let load = state.load.of(share, offload);
+    RequestState { models, pass: Some(pass), load, ..RequestState::clone(state) }
 }
 
 /// The holder of the places that a caller with a key takes.
@@ -237,8 +247,8 @@ fn holder(pass: &Pass) -> Holder {
 }
 
 /// A credential that let somebody in must not be told to anybody from now on.
-fn hear(house: &House, key: Option<&str>) {
-    if let (Some(heard), Some(key)) = (&house.options.heard, key) {
+fn hear(state: &RequestState, key: Option<&str>) {
+    if let (Some(heard), Some(key)) = (&state.options.heard, key) {
         heard.hear(key);
     }
 }

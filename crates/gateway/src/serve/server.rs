@@ -1,13 +1,13 @@
 //! Taking connections, and stopping in good order.
 
-use crate::house::{Estate, Fittings, Options, Stage};
 use crate::models::route::Models;
 use crate::observe::progress::News;
 use crate::request::edge::HEAD_LINES;
 use crate::respond::patient::Patient;
 use crate::respond::stuck::only_stuck;
-use crate::serve::serve_request::{Guest, serve_request};
+use crate::serve::serve_request::{Connection, serve_request};
 use crate::serve::sharing::Sharing;
+use crate::state::{Configuration, Gateway, Options, Stage};
 use crate::store::vault::Vaults;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -53,7 +53,7 @@ pub struct Running {
     addr: SocketAddr,
     stage: watch::Sender<Stage>,
     tasks: Vec<JoinHandle<()>>,
-    estate: Arc<Estate>,
+    gateway: Arc<Gateway>,
     /// Carries what is learned to the vaults, where there are any.
     sharing: Option<Sharing>,
 }
@@ -68,7 +68,7 @@ impl Running {
     /// The bytes that requests and answers hold now, and their peak since the last call.
     #[must_use]
     pub fn bytes_in_flight(&self) -> (usize, usize) {
-        self.estate.budget.held_and_most()
+        self.gateway.budget.held_and_most()
     }
 
     /// Comes back when it was asked once what refusals taught before, or after so long.
@@ -80,20 +80,20 @@ impl Running {
 
     /// Serves metrics on a listener of their own too.
     pub fn admin(&mut self, listener: TcpListener) {
-        let accepting = accept(listener, Arc::clone(&self.estate), self.stage.subscribe(), true);
+        let accepting = accept(listener, Arc::clone(&self.gateway), self.stage.subscribe(), true);
         self.tasks.push(tokio::spawn(accepting));
     }
 
     /// Requests that come from now on see other models and options; those under way keep theirs.
     pub fn reload(&self, models: Arc<dyn Models>, options: Options) {
-        self.estate.change(models, options);
+        self.gateway.change(models, options);
     }
 
     /// Says at once that no further work is to be sent here, but takes it for `delay`, until whoever balances the load
     /// has noticed. Then takes no further connections, lets answers that are under way come to their end, and ends
     /// those that take longer than `limit` with an error in the words of their wire.
     pub async fn drain(mut self, delay: Duration, limit: Duration) {
-        self.estate.close();
+        self.gateway.close();
         tokio::time::sleep(delay).await;
         // Without a receiver there is nobody left to tell.
         let _ = self.stage.send(Stage::Draining);
@@ -104,7 +104,7 @@ impl Running {
             let _ = self.stage.send(Stage::Ended);
             let _ = tokio::time::timeout(LAST_WORDS, self.stage.closed()).await;
         }
-        drop(tokio::time::timeout(LAST_WORDS, self.estate.settle()).await);
+        drop(tokio::time::timeout(LAST_WORDS, self.gateway.settle()).await);
         if let Some(sharing) = self.sharing.take() {
             sharing.end(LAST_WORDS).await;
         }
@@ -128,21 +128,21 @@ pub fn serve(
     options: Options,
 ) -> io::Result<Running> {
     let addr = listener.local_addr()?;
-    let estate = Arc::new(Estate::new(Fittings::new(models, vaults.clone(), options)));
-    let learned = Arc::clone(&estate.fittings().learned);
-    let sharing = vaults.map(|vaults| Sharing::start(learned, vaults, Arc::clone(&estate.bus)));
+    let gateway = Arc::new(Gateway::new(Configuration::new(models, vaults.clone(), options)));
+    let learned = Arc::clone(&gateway.configuration().learned);
+    let sharing = vaults.map(|vaults| Sharing::start(learned, vaults, Arc::clone(&gateway.bus)));
     let (stage, staged) = watch::channel(Stage::Open);
-    let task = tokio::spawn(accept(listener, Arc::clone(&estate), staged, false));
-    Ok(Running { addr, stage, tasks: vec![task], estate, sharing })
+    let task = tokio::spawn(accept(listener, Arc::clone(&gateway), staged, false));
+    Ok(Running { addr, stage, tasks: vec![task], gateway, sharing })
 }
 
 async fn accept(
     listener: TcpListener,
-    estate: Arc<Estate>,
+    gateway: Arc<Gateway>,
     mut stage: watch::Receiver<Stage>,
     is_admin: bool,
 ) {
-    let connections = estate.fittings().options.connections;
+    let connections = gateway.configuration().options.connections;
     let room = Arc::new(Semaphore::new(connections));
     loop {
         let accepted = tokio::select! {
@@ -154,23 +154,24 @@ async fn accept(
             tokio::time::sleep(MOMENT).await;
             continue;
         };
-        let share = estate.budget.caller(peer.ip());
-        let most = estate.fittings().options.connections_per_address;
+        let share = gateway.budget.caller(peer.ip());
+        let most = gateway.configuration().options.connections_per_address;
         // A few must always be granted, or a browser could not load a page.
         let place = share.connect(most, (connections / 4).max(16));
         let place = place.and_then(|one| Some((one, Arc::clone(&room).try_acquire_owned().ok()?)));
         let Some(place) = place else {
-            estate.bus.news(News::Shed);
+            gateway.bus.news(News::Shed);
             tokio::spawn(no_room(stream));
             continue;
         };
-        let (estate, stage) = (Arc::clone(&estate), stage.clone());
+        let (gateway, stage) = (Arc::clone(&gateway), stage.clone());
         tokio::spawn(async move {
             // A socket that cannot say where it is has no peer any more.
             let Ok(local) = stream.local_addr() else { return };
             let (peer, pace) = (peer.ip(), Arc::default());
-            let guest = Guest { peer, local, is_admin, pace, share, stage: stage.clone() };
-            connection(stream, guest, estate, stage).await;
+            let connection =
+                Connection { peer, local, is_admin, pace, share, stage: stage.clone() };
+            serve_connection(stream, connection, gateway, stage).await;
             drop(place);
         });
     }
@@ -194,24 +195,24 @@ fn bound(stream: &TcpStream) {
     drop(socket.set_tcp_notsent_lowat(SEND_BUFFER));
 }
 
-async fn connection(
+async fn serve_connection(
     stream: TcpStream,
-    guest: Guest,
-    estate: Arc<Estate>,
+    connection: Connection,
+    gateway: Arc<Gateway>,
     stage: watch::Receiver<Stage>,
 ) {
     bound(&stream);
-    let pace = Arc::clone(&guest.pace);
-    let options = Arc::clone(&estate.fittings().options);
+    let pace = Arc::clone(&connection.pace);
+    let options = Arc::clone(&gateway.configuration().options);
     let limit = options.write_idle;
     match options.tls.clone() {
-        None => talk(Patient::new(stream, pace, limit), guest, estate, stage).await,
+        None => talk(Patient::new(stream, pace, limit), connection, gateway, stage).await,
         Some(tls) => {
             let handshake = tls.acceptor().accept(stream);
             // A handshake that fails is the caller's affair; it has been told why.
             if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, handshake).await {
                 // Much larger than without TLS, where it would else make as much room.
-                Box::pin(talk(Patient::new(stream, pace, limit), guest, estate, stage)).await;
+                Box::pin(talk(Patient::new(stream, pace, limit), connection, gateway, stage)).await;
             }
         }
     }
@@ -219,15 +220,15 @@ async fn connection(
 
 async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
-    guest: Guest,
-    estate: Arc<Estate>,
+    connection: Connection,
+    gateway: Arc<Gateway>,
     mut stage: watch::Receiver<Stage>,
 ) {
-    let guest = Arc::new(guest);
-    let (pace, limit) = (Arc::clone(&guest.pace), estate.fittings().options.write_idle);
+    let connection = Arc::new(connection);
+    let (pace, limit) = (Arc::clone(&connection.pace), gateway.configuration().options.write_idle);
     let service = service_fn(move |request| {
-        let (estate, guest) = (Arc::clone(&estate), Arc::clone(&guest));
-        async move { Ok::<_, Infallible>(serve_request(&estate, &guest, request).await) }
+        let (gateway, connection) = (Arc::clone(&gateway), Arc::clone(&connection));
+        async move { Ok::<_, Infallible>(serve_request(&gateway, &connection, request).await) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder

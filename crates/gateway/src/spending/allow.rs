@@ -1,11 +1,11 @@
 //! What a request may spend on reasoning, and in all.
 
+use super::budget_leases::{About, Demand, Denied, Reservation};
+use super::charges::{Paid, RequestCharges};
 use super::demands::{Bound, Demands, thinks};
-use super::purse::{About, Demand, Denied, Reservation};
-use super::tab::{Paid, Tab};
-use crate::door::{Turned, turned};
 use crate::identify::keys::Pass;
 use crate::observe::audit::Labels;
+use crate::rejection::{Rejection, rejection};
 use crate::store::vault::Vaults;
 use http::HeaderMap;
 use std::sync::Arc;
@@ -72,19 +72,19 @@ pub(crate) struct Room {
     pub(crate) all: u64,
 }
 
-impl Tab {
+impl RequestCharges {
     /// Reserves what the body that goes out may spend, in place of what was reserved before, and lays upon the request what
     /// the budget demands.
     pub(crate) async fn allow(
         &self,
         asking: Asking<'_>,
         asked: &mut RequestContext<'_>,
-    ) -> Result<Allowed, Turned> {
+    ) -> Result<Allowed, Rejection> {
         let Some(pass) = asking.pass.filter(|pass| !pass.budgets.is_none()) else {
             return Ok(Allowed::default());
         };
         if asked.root().is_some_and(is_in_background) {
-            return Err(turned(403, "budget_unreadable", BACKGROUND));
+            return Err(rejection(403, "budget_unreadable", BACKGROUND));
         }
         let demands = Demands::of(&asking, asked, pass)?;
         self.put_back();
@@ -108,7 +108,7 @@ impl Tab {
         &self,
         asking: Asking<'_>,
         asked: &RequestContext<'_>,
-    ) -> Result<(), Turned> {
+    ) -> Result<(), Rejection> {
         let is_blocked = |pass: &&Pass| pass.budgets.on_exceed == OnExceed::Block;
         let Some(pass) = asking.pass.filter(|it| !it.budgets.is_none()).filter(is_blocked) else {
             return Ok(());
@@ -125,8 +125,8 @@ impl Tab {
         pass: &Pass,
         contents: &[Content],
         ((thought, money), may_be_off): ((Demand, Demand), bool),
-    ) -> Result<Reserved, Turned> {
-        let ledgers = self.purse.ledgers(asking.vaults);
+    ) -> Result<Reserved, Rejection> {
+        let ledgers = self.budget_leases.ledgers(asking.vaults);
         let (session, run) = names(asking, contents);
         let (mut all, mut is_too_little) = (Vec::new(), false);
         for (unit, scope, rules) in pass.budgets.rules() {
@@ -150,7 +150,8 @@ impl Tab {
                 Unit::Money => money,
             };
             let what = (rules, about.clone());
-            let mut reserved = self.purse.reserve(&ledgers, key.clone(), what, demand).await;
+            let mut reserved =
+                self.budget_leases.reserve(&ledgers, key.clone(), what, demand).await;
             let is_untouched = matches!(reserved, Err(Denied::Spent { used: 0, .. }));
             let is_off = may_be_off && unit == Unit::Reasoning;
             if is_untouched && (asking.is_as_it_is || is_off) {
@@ -159,7 +160,7 @@ impl Tab {
                 is_too_little |= is_off;
                 let ask = Ask { least: 1, ..demand.ask };
                 let any = Demand { ask, ..demand };
-                reserved = self.purse.reserve(&ledgers, key, (rules, about), any).await;
+                reserved = self.budget_leases.reserve(&ledgers, key, (rules, about), any).await;
             }
             match reserved {
                 Ok(reserved) => all.push(reserved),
@@ -185,7 +186,7 @@ impl Tab {
             Scope::Key => String::new(),
             Scope::Session | Scope::Turn | Scope::Task => return None,
         };
-        let ledgers = self.purse.ledgers(vaults);
+        let ledgers = self.budget_leases.ledgers(vaults);
         let key = LedgerKey::new(tenant, unit.ledger(scope), &name);
         timeout(patience, ledgers.used(&key)).await.ok()?.ok()
     }

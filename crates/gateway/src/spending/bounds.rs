@@ -4,10 +4,10 @@
 //! is reserved.
 
 use super::allow::Room;
+use super::budget_leases::Denied;
 use super::came::Came;
-use super::purse::Denied;
-use super::tab::{Most, Tab};
-use crate::observe::bus::Seen;
+use super::charges::{Most, RequestCharges};
+use crate::observe::bus::Reporter;
 use crate::observe::progress::Progress;
 use std::fmt;
 use std::future::Future;
@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Hears one answer.
 pub(crate) struct Bounds {
     /// Where more can be reserved for it.
-    tab: Option<Arc<Tab>>,
+    charges: Option<Arc<RequestCharges>>,
     most: Most,
     growth: Growth,
     runaway: Runaway,
@@ -62,13 +62,13 @@ enum Growth {
 }
 
 impl Bounds {
-    pub(crate) fn new(tab: &Arc<Tab>, runaway: Runaway, is_value: bool) -> Self {
-        let (most, tab) = (tab.most(), Some(Arc::clone(tab)));
-        Bounds { tab, most, runaway, is_value, ..Bounds::default() }
+    pub(crate) fn new(charges: &Arc<RequestCharges>, runaway: Runaway, is_value: bool) -> Self {
+        let (most, charges) = (charges.most(), Some(Arc::clone(charges)));
+        Bounds { charges, most, runaway, is_value, ..Bounds::default() }
     }
 
     /// Something of the answer came.
-    pub(crate) fn hear(&mut self, event: Event<'_>, seen: &Seen) {
+    pub(crate) fn hear(&mut self, event: Event<'_>, reporter: &Reporter) {
         self.thoughts.hear(event);
         if let Event::Usage(usage) = event
             && usage.is_plausible()
@@ -81,7 +81,7 @@ impl Bounds {
         self.found = thought(event).and_then(|text| self.circles.push(text));
         if let Some(Circle { period, .. }) = self.found {
             let is_cut = self.runaway == Runaway::Cut && !self.is_value;
-            seen.tell(&Progress::Circles { period, is_cut });
+            reporter.tell(&Progress::Circles { period, is_cut });
         }
     }
 
@@ -97,7 +97,9 @@ impl Bounds {
     /// Waits until more may come. So many bytes of text came; as they come near to what was reserved, more is reserved,
     /// and only an answer that has used up all of it is kept waiting.
     pub(crate) fn poll_room(&mut self, heard: usize, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(tab) = self.tab.clone().filter(|_| !self.is_value) else { return Poll::Ready(()) };
+        let Some(charges) = self.charges.clone().filter(|_| !self.is_value) else {
+            return Poll::Ready(());
+        };
         loop {
             let so_far = self.so_far(heard);
             let is_beyond = self.most.is_below(so_far);
@@ -107,7 +109,7 @@ impl Bounds {
                         return if is_beyond { Poll::Pending } else { Poll::Ready(()) };
                     };
                     let is_last = *is_last;
-                    self.most = tab.most();
+                    self.most = charges.most();
                     self.growth = match asked {
                         Ok(()) => Growth::Idle,
                         Err((denied, scope)) if is_last => Growth::Over(denied, scope),
@@ -121,11 +123,11 @@ impl Bounds {
                     let more = |tokens: u64| tokens.saturating_add(tokens.max(STEP));
                     let to = Room { thought: more(so_far.thought), all: more(so_far.all) };
                     let to = self.most.only(to, so_far);
-                    let is_all = tab.grow_here(to);
-                    self.most = tab.most();
+                    let is_all = charges.grow_here(to);
+                    self.most = charges.most();
                     if !is_all {
                         let patience = if is_beyond { PATIENCE } else { Duration::ZERO };
-                        let asking = Box::pin(Arc::clone(&tab).grow(to, patience));
+                        let asking = Box::pin(Arc::clone(&charges).grow(to, patience));
                         self.growth = Growth::Asking { asking, is_last: is_beyond };
                     } else {
                         self.growth = Growth::Idle;
@@ -215,7 +217,7 @@ fn is_near(most: Option<u64>, came: u64) -> bool {
 impl Default for Bounds {
     fn default() -> Self {
         Bounds {
-            tab: None,
+            charges: None,
             most: Most::default(),
             growth: Growth::Idle,
             runaway: Runaway::Off,
@@ -246,8 +248,8 @@ fn thought(event: Event<'_>) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::purse::{About, Demand, Purse};
-    use super::super::tab::Paid;
+    use super::super::budget_leases::{About, BudgetLeases, Demand};
+    use super::super::charges::Paid;
     use super::*;
     use crate::observe::bus::Bus;
     use crate::observe::log::Log;
@@ -258,9 +260,10 @@ mod tests {
     use thinkthrough_store::LedgerKey;
 
     /// An answer that reserved so much of a budget of ten thousand tokens.
-    async fn answer(first: u64) -> (Arc<Seen>, Arc<Tab>, Bounds) {
+    async fn answer(first: u64) -> (Arc<Reporter>, Arc<RequestCharges>, Bounds) {
         let bus = Arc::new(Bus::new(Log::off(), Traces::off(), None, None));
-        let (seen, purse) = (Seen::new(&bus, 0, "/v1/messages"), Arc::new(Purse::new(&bus)));
+        let (reporter, budget_leases) =
+            (Reporter::new(&bus, 0, "/v1/messages"), Arc::new(BudgetLeases::new(&bus)));
         let tenant = Tenant::named("alice").unwrap();
         let key = LedgerKey::new(&tenant, "key", "");
         let max = Limit::from_config(10_000);
@@ -268,41 +271,41 @@ mod tests {
         let (session, run) = (String::new(), String::new());
         let about = About { tenant, scope: Scope::Key, unit: Unit::Reasoning, session, run };
         let demand = Demand { first, ..Demand::of(Ask { wanted: first, least: 1 }) };
-        let ledgers = purse.ledgers(None);
-        let reserved = purse.reserve(&ledgers, key, (rules, about), demand).await.unwrap();
-        let tab = Tab::open(&Arc::default(), &purse, &seen, None);
-        tab.keep(Paid { budgets: vec![reserved], bill: None, is_cut: true });
-        let bounds = Bounds::new(&tab, Runaway::Off, false);
-        (seen, tab, bounds)
+        let ledgers = budget_leases.ledgers(None);
+        let reserved = budget_leases.reserve(&ledgers, key, (rules, about), demand).await.unwrap();
+        let charges = RequestCharges::open(&Arc::default(), &budget_leases, &reporter, None);
+        charges.keep(Paid { budgets: vec![reserved], bill: None, is_cut: true });
+        let bounds = Bounds::new(&charges, Runaway::Off, false);
+        (reporter, charges, bounds)
     }
 
     #[tokio::test]
     async fn req_budget_is_reserved_as_a_thought_goes_on_and_cuts_it_where_there_is_no_more() {
         for first in [0, 1_000] {
-            let (seen, tab, mut bounds) = answer(first).await;
+            let (reporter, charges, mut bounds) = answer(first).await;
             let piece = "word".repeat(100);
             let mut came = 0;
             while bounds.reached(0).is_none() {
-                bounds.hear(Event::ThinkingDelta { block: 0, delta: &piece }, &seen);
+                bounds.hear(Event::ThinkingDelta { block: 0, delta: &piece }, &reporter);
                 came += 100;
                 poll_fn(|cx| bounds.poll_room(0, cx)).await;
                 assert!(came <= 10_100, "{came}");
             }
             // All of it, and the piece that went beyond.
-            assert_eq!((came, tab.most().thought), (10_100, Some(10_000)), "{first}");
+            assert_eq!((came, charges.most().thought), (10_100, Some(10_000)), "{first}");
         }
     }
 
     #[tokio::test]
     async fn req_budget_hears_the_running_count_of_a_provider() {
-        let (seen, tab, mut bounds) = answer(1_000).await;
+        let (reporter, charges, mut bounds) = answer(1_000).await;
         let count = |bounds: &mut Bounds, tokens| {
             let usage = Usage { reasoning_tokens: Some(tokens), ..Usage::default() };
-            bounds.hear(Event::Usage(&usage), &seen);
+            bounds.hear(Event::Usage(&usage), &reporter);
         };
         count(&mut bounds, 5_000);
         poll_fn(|cx| bounds.poll_room(0, cx)).await;
-        assert_eq!((bounds.reached(0), tab.most().thought), (None, Some(10_000)));
+        assert_eq!((bounds.reached(0), charges.most().thought), (None, Some(10_000)));
         // Nobody counts so many in earnest.
         count(&mut bounds, u64::MAX);
         poll_fn(|cx| bounds.poll_room(0, cx)).await;

@@ -1,10 +1,10 @@
 //! The demands of a body that goes out on its key's budgets, and the bound of its answer.
 
 use super::allow::{Asking, Room};
+use super::budget_leases::Demand;
 use super::money::Bill;
-use super::purse::Demand;
-use crate::door::{Turned, turned};
 use crate::identify::keys::Pass;
+use crate::rejection::{Rejection, rejection};
 use std::time::Duration;
 use thinkthrough_core::allowance::{Extent, unclear_cap};
 use thinkthrough_core::budget::{Ask, OnExceed};
@@ -47,10 +47,10 @@ impl Demands {
         asking: &Asking<'_>,
         asked: &RequestContext<'_>,
         pass: &Pass,
-    ) -> Result<Self, Turned> {
+    ) -> Result<Self, Rejection> {
         let doc = asking.body.and_then(|body| Doc::parse_str(body).ok());
         let body = doc.as_ref().map(Doc::root).or_else(|| asked.root());
-        let nothing = || turned(400, "invalid_request_error", "there is no request".to_owned());
+        let nothing = || rejection(400, "invalid_request_error", "there is no request".to_owned());
         let body = body.ok_or_else(nothing)?;
         let target = asked.target();
         let wire = asked.caller().filter(|_| asking.is_as_it_is).unwrap_or(target.wire);
@@ -63,7 +63,7 @@ impl Demands {
                 "`{cap}` is no whole number, so that nobody can say how long the answer may get, and this key has a \
                  budget that blocks; send a number"
             );
-            return Err(turned(400, "invalid_request_error", message));
+            return Err(rejection(400, "invalid_request_error", message));
         }
         let extent = Extent::of(wire, &target.rule, body);
         let bill = pass.budgets.has_money().then(|| Bill::of(target, body)).transpose()?;

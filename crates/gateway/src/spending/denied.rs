@@ -1,9 +1,9 @@
 //! What a caller is told whose budget gives nothing.
 
-use super::purse::Denied;
-use super::tab::Tab;
-use crate::door::{Turned, turned};
+use super::budget_leases::Denied;
+use super::charges::RequestCharges;
 use crate::observe::progress::Progress;
+use crate::rejection::{Rejection, rejection};
 use thinkthrough_core::budget::{BudgetRules, Scope, Unit};
 use thinkthrough_core::price::Dollars;
 
@@ -12,13 +12,13 @@ const AGAIN: u64 = 2;
 /// After so many seconds one may that found a store that is late.
 const SOON: u64 = 1;
 
-impl Tab {
+impl RequestCharges {
     pub(super) fn denied(
         &self,
         denied: Denied,
         what: (Unit, Scope),
         rules: &BudgetRules,
-    ) -> Turned {
+    ) -> Rejection {
         let (unit, scope) = what;
         let word = match unit {
             Unit::Reasoning => "reasoning",
@@ -32,7 +32,7 @@ impl Tab {
             Unit::Reasoning => " reasoning tokens",
             Unit::Money => "",
         };
-        self.seen.tell(&Progress::Limited { by: "key", unit: word });
+        self.reporter.tell(&Progress::Limited { by: "key", unit: word });
         let of = scope.in_words();
         match denied {
             Denied::Spent { used, max, least } => {
@@ -53,7 +53,7 @@ impl Tab {
                     amount(used),
                     amount(max)
                 );
-                turned(402, "reasoning_budget_exceeded", message)
+                rejection(402, "reasoning_budget_exceeded", message)
             }
             Denied::Reserved { used, max } => {
                 let message = format!(
@@ -62,14 +62,14 @@ impl Tab {
                     amount(used),
                     amount(max)
                 );
-                Turned { retry_after: Some(AGAIN), ..turned(429, "budget_reserved", message) }
+                Rejection { retry_after: Some(AGAIN), ..rejection(429, "budget_reserved", message) }
             }
             Denied::Unknown => {
                 let max = amount(rules.max.get().unwrap_or_default());
                 let message = format!(
                     "what is left of the {max}{things} of {of} cannot be said while the store is away; ask again"
                 );
-                turned(503, "budget_unavailable", message)
+                rejection(503, "budget_unavailable", message)
             }
             Denied::Unasked => {
                 let max = amount(rules.max.get().unwrap_or_default());
@@ -77,7 +77,10 @@ impl Tab {
                     "what is left of the {max}{things} of {of} could not be asked for, because the store answers late; \
                      ask again in {SOON} s"
                 );
-                Turned { retry_after: Some(SOON), ..turned(429, "budget_unavailable", message) }
+                Rejection {
+                    retry_after: Some(SOON),
+                    ..rejection(429, "budget_unavailable", message)
+                }
             }
         }
     }

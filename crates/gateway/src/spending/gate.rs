@@ -1,11 +1,11 @@
 //! Where requests and tries are let out, or held.
 
+use super::charges::RequestCharges;
 use super::limits::{Limited, Whose};
-use super::tab::Tab;
-use crate::door::{Turned, turned};
 use crate::identify::keys::Pass;
 use crate::models::route::Route;
 use crate::observe::progress::Progress;
+use crate::rejection::{Rejection, rejection};
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_client::{Gate, Held, Passing};
@@ -26,14 +26,14 @@ pub(crate) fn seconds(wait: Duration) -> u64 {
     u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1)
 }
 
-impl Tab {
+impl RequestCharges {
     /// Counts the request at the key that it came with. `tokens` is the most that it may cost; asked for where that
     /// counts.
     pub(crate) async fn enter(
         &self,
         pass: Option<&Pass>,
         tokens: impl FnOnce() -> u64,
-    ) -> Result<(), Turned> {
+    ) -> Result<(), Rejection> {
         let Some(pass) = pass.filter(|it| it.limits != RateLimits::UNLIMITED) else {
             return Ok(());
         };
@@ -41,9 +41,12 @@ impl Tab {
         let whose = Whose::Key(pass.tenant.clone());
         let charged = self.charge_key(whose, &pass.limits, tokens).await;
         let Err(limited) = charged else { return Ok(()) };
-        self.seen.tell(&Progress::Limited { by: "key", unit: limited.unit() });
+        self.reporter.tell(&Progress::Limited { by: "key", unit: limited.unit() });
         let message = limited.message(&Whom::Key);
-        Err(Turned { retry_after: Some(seconds(limited.wait())), ..turned(429, LIMITED, message) })
+        Err(Rejection {
+            retry_after: Some(seconds(limited.wait())),
+            ..rejection(429, LIMITED, message)
+        })
     }
 
     /// What each try of a request to this provider has to pass; nothing where nothing is limited.
@@ -58,7 +61,7 @@ impl Tab {
         }
         let tokens = if limits.counts_tokens() { tokens() } else { 0 };
         let provider = route.target.provider.clone();
-        Some(Arc::new(ProviderGate { tab: Arc::clone(self), provider, limits, tokens }))
+        Some(Arc::new(ProviderGate { charges: Arc::clone(self), provider, limits, tokens }))
     }
 }
 
@@ -125,7 +128,7 @@ impl Limited {
 
 /// Counts each try at its provider.
 struct ProviderGate {
-    tab: Arc<Tab>,
+    charges: Arc<RequestCharges>,
     provider: String,
     limits: RateLimits,
     tokens: u64,
@@ -134,9 +137,9 @@ struct ProviderGate {
 impl ProviderGate {
     async fn try_pass(&self) -> Result<(), Held> {
         let whose = Whose::Provider(self.provider.clone());
-        let charged = self.tab.charge_provider(whose, &self.limits, self.tokens).await;
+        let charged = self.charges.charge_provider(whose, &self.limits, self.tokens).await;
         let Err(limited) = charged else { return Ok(()) };
-        self.tab.seen.tell(&Progress::Limited { by: "provider", unit: limited.unit() });
+        self.charges.reporter.tell(&Progress::Limited { by: "provider", unit: limited.unit() });
         let message = limited.message(&Whom::Provider(&self.provider));
         Err(Held { message, retry_after: limited.wait() })
     }
@@ -148,10 +151,10 @@ impl Gate for ProviderGate {
     }
 
     fn sent(&self) {
-        self.tab.arrives(UNDER_WAY);
+        self.charges.arrives(UNDER_WAY);
     }
 
     fn heard(&self) {
-        self.tab.arrives(Duration::ZERO);
+        self.charges.arrives(Duration::ZERO);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::allow::Room;
 use super::came::{Came, text};
-use super::tab::Tab;
+use super::charges::RequestCharges;
 use crate::load::{AnswerRoom, BASE, READ};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -29,7 +29,7 @@ pub(crate) struct Meter {
     reader: Reader,
     spent: Spent,
     room: Room,
-    tab: Arc<Tab>,
+    charges: Arc<RequestCharges>,
     /// There was no memory to read it.
     is_blind: bool,
 }
@@ -46,11 +46,11 @@ struct Spent {
 }
 
 impl Meter {
-    pub(crate) fn new(metering: &Metering, tab: &Arc<Tab>) -> Self {
+    pub(crate) fn new(metering: &Metering, charges: &Arc<RequestCharges>) -> Self {
         let Metering { wire, dialect, room, .. } = metering;
         let reader = Reader::new(*wire, dialect, Form::Auto);
-        let (spent, tab) = (Spent::default(), Arc::clone(tab));
-        Meter { reader, spent, room: *room, tab, is_blind: false }
+        let (spent, charges) = (Spent::default(), Arc::clone(charges));
+        Meter { reader, spent, room: *room, charges, is_blind: false }
     }
 
     /// Waits until there is memory for what it holds of a whole answer. Where none is found, it reads no more.
@@ -103,6 +103,6 @@ impl Drop for Meter {
         };
         let mut settled = came.settled(spent.usage.as_ref());
         settled.usage.is_priced_apart |= spent.is_priced_apart;
-        self.tab.settle(&settled, came);
+        self.charges.settle(&settled, came);
     }
 }

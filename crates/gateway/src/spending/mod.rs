@@ -6,26 +6,26 @@
 
 mod allow;
 mod bounds;
+mod budget_leases;
 mod bulk;
 mod came;
+mod charges;
 mod demands;
 mod denied;
 mod gate;
 mod limits;
 mod meter;
 mod money;
-mod purse;
 mod silence;
 mod size;
-mod tab;
 mod window;
 
 pub(crate) use allow::{Allowed, Asking};
 pub(crate) use bounds::Bounds;
+pub(crate) use budget_leases::BudgetLeases;
 pub(crate) use came::{Came, text};
+pub(crate) use charges::RequestCharges;
 pub(crate) use gate::{LIMITED, seconds};
 pub(crate) use limits::Limits;
 pub(crate) use meter::{Meter, Metering};
-pub(crate) use purse::Purse;
 pub(crate) use size::expected;
-pub(crate) use tab::Tab;

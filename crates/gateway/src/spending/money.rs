@@ -2,7 +2,7 @@
 
 use super::bulk;
 use super::came::Came;
-use crate::door::{Turned, turned};
+use crate::rejection::{Rejection, rejection};
 use thinkthrough_core::budget::Ask;
 use thinkthrough_core::json::Val;
 use thinkthrough_core::price::{Price, tier};
@@ -22,20 +22,20 @@ pub(super) struct Bill {
 
 impl Bill {
     /// Refuses a body that goes out at a price that nobody knows.
-    pub(super) fn of(target: &Target, body: Val<'_>) -> Result<Self, Turned> {
+    pub(super) fn of(target: &Target, body: Val<'_>) -> Result<Self, Rejection> {
         let name = format!("{}/{}", target.provider, target.model);
         if let Some(tier) = tier::unusual(body) {
             let message = format!(
                 "nobody knows what `{name}` costs as `{tier}`, and this key has a budget in dollars; ask for it without that"
             );
-            return Err(turned(402, "price_unknown", message));
+            return Err(rejection(402, "price_unknown", message));
         }
         let price = target.price.ok_or_else(|| {
             let message = format!(
                 "nobody knows what `{name}` costs, and this key has a budget in dollars; the gateway's operator says it \
                  under `[prices.\"{name}\"]`: `input` and `output`, dollars for a million tokens, 0 for what is free"
             );
-            turned(402, "price_unknown", message)
+            rejection(402, "price_unknown", message)
         })?;
         Ok(Bill { price, request: bulk::tokens(body).saturating_add(SPARE) })
     }

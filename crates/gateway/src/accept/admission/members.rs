@@ -3,7 +3,7 @@
 //! Of a member that is there twice one reader takes the first and another the last, and some servers take `Model` for
 //! `model`. What this gateway judged must be what the provider reads, so such requests are refused.
 
-use crate::door::{Turned, turned};
+use crate::rejection::{Rejection, rejection};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use thinkthrough_core::json::Val;
@@ -69,7 +69,7 @@ const FURTHER_MODELS: &[&str] =
     &["models", "fallbacks", "fallback_models", "preset", "plugins", "compound_custom"];
 
 /// Refuses a request with a member that stands there twice, or in another letter case than its wire's.
-pub(crate) fn check_members(root: Val<'_>) -> Result<(), Turned> {
+pub(crate) fn check_members(root: Val<'_>) -> Result<(), Rejection> {
     check_object(root, "")?;
     root.entries()
         .filter(|(key, _)| NESTED.contains(&&**key))
@@ -77,7 +77,7 @@ pub(crate) fn check_members(root: Val<'_>) -> Result<(), Turned> {
 }
 
 /// Thinking is configured within the configuration of an answer on some wires.
-fn check_nested(within: &str, object: Val<'_>) -> Result<(), Turned> {
+fn check_nested(within: &str, object: Val<'_>) -> Result<(), Rejection> {
     check_object(object, within)?;
     object
         .entries()
@@ -85,23 +85,23 @@ fn check_nested(within: &str, object: Val<'_>) -> Result<(), Turned> {
         .try_for_each(|(key, value)| check_object(value, &format!("{within}.{key}")))
 }
 
-fn check_object(object: Val<'_>, within: &str) -> Result<(), Turned> {
-    let mut seen = HashSet::new();
+fn check_object(object: Val<'_>, within: &str) -> Result<(), Rejection> {
+    let mut reporter = HashSet::new();
     for (key, _) in object.entries() {
         let one =
             meaning(&key).map_err(|meant| refused(within, &key, &format!("write `{meant}`")))?;
-        if !seen.insert(one) {
+        if !reporter.insert(one) {
             return Err(refused(within, &key, "send it once"));
         }
     }
     Ok(())
 }
 
-fn refused(within: &str, key: &str, remedy: &str) -> Turned {
+fn refused(within: &str, key: &str, remedy: &str) -> Rejection {
     let key: String = key.chars().filter(|c| !c.is_control()).take(80).collect();
     let dot = if within.is_empty() { "" } else { "." };
     let message = format!("`{within}{dot}{key}` can be read in two ways; {remedy}");
-    turned(400, "invalid_request_error", message)
+    rejection(400, "invalid_request_error", message)
 }
 
 /// What a member means, the same for all its spellings; an error is the spelling that it should have.
@@ -158,9 +158,9 @@ mod tests {
 
     fn refusal(body: &str) -> Option<String> {
         let doc = Doc::parse_str(body).unwrap();
-        check_members(doc.root()).err().map(|turned| {
-            assert_eq!(turned.status, 400);
-            turned.message
+        check_members(doc.root()).err().map(|rejection| {
+            assert_eq!(rejection.status, 400);
+            rejection.message
         })
     }
 

@@ -4,7 +4,7 @@
 //! rebinding). Both are told by what the browser says: `Host`, `Origin` and the `Sec-Fetch-*` headers, none of which a
 //! page can choose.
 
-use crate::door::{Turned, turned};
+use crate::rejection::{Rejection, rejection};
 use http::header::{CONTENT_TYPE, HOST, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
@@ -23,10 +23,10 @@ pub(crate) struct Visit<'a> {
 
 /// Whether the request was meant for this server. A web page that lets its own name point here, or that sends anything
 /// from another site, is turned away, whatever the method.
-pub(crate) fn check(parts: &Parts, visit: &Visit<'_>) -> Result<(), Turned> {
+pub(crate) fn check(parts: &Parts, visit: &Visit<'_>) -> Result<(), Rejection> {
     let host = host(parts, visit)?;
     let Parts { headers, .. } = parts;
-    let foreign = || turned(403, "foreign_origin", "requests of other web sites are not taken");
+    let foreign = || rejection(403, "foreign_origin", "requests of other web sites are not taken");
     let is_own = |origin: &HeaderValue| {
         origin.to_str().is_ok_and(|origin| origin_is_own(origin, &host, visit))
     };
@@ -40,20 +40,20 @@ pub(crate) fn check(parts: &Parts, visit: &Visit<'_>) -> Result<(), Turned> {
     }
     if visit.has_body && is_of_a_browser(headers) && !says_json(headers) {
         let message = "a request of a web page must have the content type `application/json`";
-        return Err(turned(415, "json_required", message));
+        return Err(rejection(415, "json_required", message));
     }
     Ok(())
 }
 
 /// The host that the request names, if this server answers for it.
-fn host<'p>(parts: &'p Parts, visit: &Visit<'_>) -> Result<Authority<'p>, Turned> {
+fn host<'p>(parts: &'p Parts, visit: &Visit<'_>) -> Result<Authority<'p>, Rejection> {
     let lines = parts.headers.get_all(HOST).iter();
     let lines = lines.map(|host| host.to_str().unwrap_or("\u{fffd}"));
     let named = parts.uri.authority().map(http::uri::Authority::as_str);
     let all: Vec<&str> = named.into_iter().chain(lines).collect();
     let first = all.first().copied().unwrap_or_default();
     if all.iter().any(|host| !host.eq_ignore_ascii_case(first)) {
-        return Err(turned(400, "two_hosts", "the request names two different hosts; send one"));
+        return Err(rejection(400, "two_hosts", "the request names two different hosts; send one"));
     }
     let host = Authority::read(first).filter(|host| host.is_own(visit));
     host.ok_or_else(|| {
@@ -61,7 +61,7 @@ fn host<'p>(parts: &'p Parts, visit: &Visit<'_>) -> Result<Authority<'p>, Turned
             "this server does not answer for the host `{}`; list it under `[server] hosts`",
             shown(first)
         );
-        turned(421, "misdirected_request", message)
+        rejection(421, "misdirected_request", message)
     })
 }
 
@@ -211,7 +211,7 @@ mod tests {
         let (parts, ()) = request.body(()).unwrap().into_parts();
         let hosts = HOSTS.map(str::to_owned);
         let visit = Visit { local: local.parse().unwrap(), hosts: &hosts, has_body };
-        check(&parts, &visit).err().map(|turned| turned.status)
+        check(&parts, &visit).err().map(|rejection| rejection.status)
     }
 
     fn checked(pairs: &[(&str, &str)]) -> Option<u16> {

@@ -3,16 +3,16 @@
 //! A server may unpack a path once, twice, or not at all, and end a part of it at more signs than one. A path is judged
 //! as the most generous of them would read it, and sent as it came, or not at all.
 
-use crate::door::{Turned, turned};
+use crate::rejection::{Rejection, rejection};
 use std::borrow::Cow;
 
 /// How often a path is unpacked at most. Nobody packs a path more often in good faith.
 const ROUNDS: usize = 8;
 
 /// The parts of a path, unpacked until nothing is left to unpack.
-pub(crate) fn segments(path: &str) -> Result<Vec<String>, Turned> {
+pub(crate) fn segments(path: &str) -> Result<Vec<String>, Rejection> {
     let bad = |why: &str| {
-        turned(400, "invalid_request_error", format!("the path {why}; send it plainly"))
+        rejection(400, "invalid_request_error", format!("the path {why}; send it plainly"))
     };
     let plain = unpacked(path).ok_or_else(|| bad("is packed in a way that cannot be undone"))?;
     let upwards = |part: &str| {

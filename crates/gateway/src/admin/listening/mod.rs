@@ -2,14 +2,14 @@
 
 mod socket;
 
-use crate::door::{Turned, turned};
-use crate::house::{House, Stage, closing};
 use crate::load::Holder;
 use crate::observe::events::{Encoded, Listener, Wish};
+use crate::rejection::{Rejection, rejection};
 use crate::request::identity::{Grant, Identity};
 use crate::respond::flow::Flow;
 use crate::respond::patient::Pace;
 use crate::respond::reply::refusal;
+use crate::state::{RequestState, Stage, closing};
 use bytes::Bytes;
 use http::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -22,36 +22,44 @@ use tokio::sync::{mpsc, watch};
 const STILL_HERE: Duration = Duration::from_secs(10);
 
 /// Lets a caller hear its own requests.
-pub(crate) async fn answer(house: &House, pace: &Arc<Pace>, mut parts: Parts) -> Response<Flow> {
-    let granted = Identity::caller(house).grant().await;
-    let holder = house.load.holder().clone();
-    let answer = granted.and_then(|grant| hear(house, pace, &mut parts, (grant, holder)));
-    answer.unwrap_or_else(|turned| refusal(None, &turned))
+pub(crate) async fn answer(
+    state: &RequestState,
+    pace: &Arc<Pace>,
+    mut parts: Parts,
+) -> Response<Flow> {
+    let granted = Identity::caller(state).grant().await;
+    let holder = state.load.holder().clone();
+    let answer = granted.and_then(|grant| hear(state, pace, &mut parts, (grant, holder)));
+    answer.unwrap_or_else(|rejection| refusal(None, &rejection))
 }
 
 /// Lets somebody hear the requests of a grant until it ends, in a place of the holder.
 pub(crate) fn hear(
-    house: &House,
+    state: &RequestState,
     pace: &Arc<Pace>,
     parts: &mut Parts,
     (grant, holder): (Grant, Holder),
-) -> Result<Response<Flow>, Turned> {
-    let events = house.options.events.as_ref().ok_or_else(|| {
-        turned(404, "not_found", "this gateway announces nothing at `/v1/events`")
+) -> Result<Response<Flow>, Rejection> {
+    let events = state.options.events.as_ref().ok_or_else(|| {
+        rejection(404, "not_found", "this gateway announces nothing at `/v1/events`")
     })?;
     let mut wish = Wish::of(parts.uri.query()).map_err(|problem| {
-        turned(400, "invalid_request_error", format!("`/v1/events` cannot be asked so: {problem}"))
+        rejection(
+            400,
+            "invalid_request_error",
+            format!("`/v1/events` cannot be asked so: {problem}"),
+        )
     })?;
     if wish.after.is_none() {
         wish.after = last(&parts.headers);
     }
     let is_socket = socket::is_wanted(&parts.headers);
     let socket = if is_socket { Some(socket::Handshake::of(parts)?) } else { None };
-    let place = house.load.pools.listeners.take(&holder).map_err(|_| {
-        turned(503, "too_many_listeners", "too many listen already; end one, or try again later")
+    let place = state.load.pools.listeners.take(&holder).map_err(|_| {
+        rejection(503, "too_many_listeners", "too many listen already; end one, or try again later")
     })?;
     let listener = events.listen(grant.scope().clone(), wish).in_place(place);
-    let stage = house.stage.clone();
+    let stage = state.stage.clone();
     Ok(match socket {
         Some(handshake) => handshake.take(listener, Arc::clone(pace), stage, grant),
         None => lines(listener, stage, grant),

@@ -1,12 +1,12 @@
 //! Events as messages of a WebSocket (RFC 6455): one message for each, and nothing that the other side says counts.
 
 use super::STILL_HERE;
-use crate::door::{Turned, turned};
-use crate::house::{Stage, closing};
 use crate::observe::events::Listener;
+use crate::rejection::{Rejection, rejection};
 use crate::request::identity::Grant;
 use crate::respond::flow::Flow;
 use crate::respond::patient::Pace;
+use crate::state::{Stage, closing};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -49,8 +49,8 @@ pub(super) struct Handshake {
 
 impl Handshake {
     /// Reads the wish.
-    pub(super) fn of(parts: &mut Parts) -> Result<Self, Turned> {
-        let refuse = |message: &str| turned(400, "invalid_request_error", message);
+    pub(super) fn of(parts: &mut Parts) -> Result<Self, Rejection> {
+        let refuse = |message: &str| rejection(400, "invalid_request_error", message);
         let key = parts.headers.get(KEY).filter(|_| parts.version == Version::HTTP_11);
         let key = key
             .and_then(|key| key.to_str().ok())

@@ -1,16 +1,16 @@
 //! The page's questions. Whoever asks has signed in; a key that is no admin's sees its own tenant only.
 
-use super::{Visit, not_so, state, traces};
+use super::{Visit, not_so, overview, traces};
 use crate::admin::listening;
-use crate::door::{Turned, turned};
-use crate::house::House;
-use crate::identify::guests::{Viewer, Who};
+use crate::identify::sign_ins::{Viewer, Who};
 use crate::load::{Denied, Holder};
-use crate::request::edge::inbound::Inbound;
 use crate::observe::events::Scope as Listens;
+use crate::rejection::{Rejection, rejection};
+use crate::request::edge::inbound::Inbound;
 use crate::request::identity::{Identity, signed_out, view};
 use crate::respond::flow::Flow;
 use crate::respond::reply::{json, refusal};
+use crate::state::RequestState;
 use http::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE, UPGRADE};
 use http::{Method, Response, Uri};
 use http_body_util::{BodyExt as _, Limited};
@@ -34,7 +34,7 @@ pub(super) enum Scope {
 }
 
 impl Scope {
-    fn of(scope: &Listens) -> Result<Self, Turned> {
+    fn of(scope: &Listens) -> Result<Self, Rejection> {
         match scope {
             Listens::All => Ok(Scope::All),
             Listens::Tenants(tenants) => {
@@ -62,69 +62,69 @@ impl Scope {
 
 /// Answers a question below `/ui/api/`.
 pub(super) async fn answer(visit: Visit<'_>, path: &str) -> Response<Flow> {
-    act(visit, path).await.unwrap_or_else(|turned| refusal(None, &turned))
+    act(visit, path).await.unwrap_or_else(|rejection| refusal(None, &rejection))
 }
 
-async fn act(visit: Visit<'_>, path: &str) -> Result<Response<Flow>, Turned> {
-    let Visit { estate, house, pace, mut parts, body, port } = visit;
-    let viewer = house.options.viewer.clone().ok_or_else(|| missing(path))?;
+async fn act(visit: Visit<'_>, path: &str) -> Result<Response<Flow>, Rejection> {
+    let Visit { gateway, state, pace, mut parts, body, port } = visit;
+    let viewer = state.options.viewer.clone().ok_or_else(|| missing(path))?;
     let is_order = parts.method == Method::POST;
     if is_order && !parts.headers.contains_key(OURS) {
         let message = format!("an order of the viewer carries the header `{OURS}`");
-        return Err(turned(403, "forbidden", message));
+        return Err(rejection(403, "forbidden", message));
     }
     if path == "sign-in" && is_order {
         let order = order(body).await?;
-        return sign_in(house, &viewer, &order, port).await;
+        return sign_in(state, &viewer, &order, port).await;
     }
     let shown = cookie(&parts.headers, port).ok_or_else(signed_out)?;
-    let grant = Identity::session(estate, &viewer, &shown).grant().await?;
+    let grant = Identity::session(gateway, &viewer, &shown).grant().await?;
     let scope = Scope::of(grant.scope())?;
     let query = parts.uri.query().unwrap_or_default().to_owned();
     let query = query.as_str();
     // An answer takes megabytes while it is read and written.
-    let questions = &house.load.pools.questions;
+    let questions = &state.load.pools.questions;
     let _place = match path {
         "sign-out" | "me" | "events" => None,
-        _ => Some(questions.enter(&scope.holder(), 1).await.map_err(Denied::turned)?),
+        _ => Some(questions.enter(&scope.holder(), 1).await.map_err(Denied::rejection)?),
     };
     match (is_order, path) {
         (true, "sign-out") => {
             viewer.leave(&shown);
             Ok(json(200, "{}"))
         }
-        (true, "prune") => traces::prune(house, &scope, &order(body).await?).await,
-        (true, "erase") => traces::erase(house, &scope, &order(body).await?).await,
-        (false, "me") => Ok(json(200, state::me(&scope, house.options.shows_thoughts))),
+        (true, "prune") => traces::prune(state, &scope, &order(body).await?).await,
+        (true, "erase") => traces::erase(state, &scope, &order(body).await?).await,
+        (false, "me") => Ok(json(200, overview::me(&scope, state.options.shows_thoughts))),
         (false, "events") => {
             // Of what is heard, thoughts are a part that cannot be told apart.
-            if !house.options.shows_thoughts {
+            if !state.options.shows_thoughts {
                 parts.uri = Uri::from_static("/ui/api/events?stream=lifecycle");
             }
             // The page listens to lines.
             parts.headers.remove(UPGRADE);
-            listening::hear(house, pace, &mut parts, (grant, scope.holder()))
+            listening::hear(state, pace, &mut parts, (grant, scope.holder()))
         }
-        (false, "house") => Ok(json(200, state::house(estate, house, &scope).await)),
-        (false, "traces") => traces::list(house, &scope, query).await,
-        (false, "sessions") => traces::sessions(house, &scope, query).await,
-        (false, "sums") => traces::sums(house, &scope, query).await,
+        (false, "house") => Ok(json(200, overview::overview(gateway, state, &scope).await)),
+        (false, "traces") => traces::list(state, &scope, query).await,
+        (false, "sessions") => traces::sessions(state, &scope, query).await,
+        (false, "sums") => traces::sums(state, &scope, query).await,
         (false, path) => match path.strip_prefix("traces/") {
-            Some(id) => traces::one(house, &scope, id).await,
+            Some(id) => traces::one(state, &scope, id).await,
             None => Err(missing(path)),
         },
         (true, _) => Err(not_so()),
     }
 }
 
-fn missing(path: &str) -> Turned {
+fn missing(path: &str) -> Rejection {
     let path: String = path.chars().filter(char::is_ascii_graphic).take(60).collect();
-    turned(404, "not_found", format!("the viewer has nothing at `{path}`"))
+    rejection(404, "not_found", format!("the viewer has nothing at `{path}`"))
 }
 
 /// What an order says.
-async fn order(body: Inbound) -> Result<Raw, Turned> {
-    let bad = || turned(400, "invalid_request_error", "an order of the viewer is a JSON object");
+async fn order(body: Inbound) -> Result<Raw, Rejection> {
+    let bad = || rejection(400, "invalid_request_error", "an order of the viewer is a JSON object");
     let body = Limited::new(body, LONGEST).collect().await.map_err(|_| bad())?.to_bytes();
     let text = std::str::from_utf8(&body).map_err(|_| bad())?;
     let is_object = Doc::parse_str(text).is_ok_and(|doc| doc.root().is_object());
@@ -133,11 +133,11 @@ async fn order(body: Inbound) -> Result<Raw, Turned> {
 
 /// Lets in whoever has the link or a key.
 async fn sign_in(
-    house: &House,
+    state: &RequestState,
     viewer: &Viewer,
     order: &Raw,
     port: u16,
-) -> Result<Response<Flow>, Turned> {
+) -> Result<Response<Flow>, Rejection> {
     let doc = order.doc();
     let said = |name: &str| doc.root().string(name).filter(|text| !text.is_empty());
     let who = match (said("link"), said("key")) {
@@ -145,22 +145,22 @@ async fn sign_in(
         (Some(_), None) => {
             let message =
                 "this link was used, or it expired, or there is a newer one; `think ui` prints one";
-            return Err(turned(401, "link_used", message));
+            return Err(rejection(401, "link_used", message));
         }
         (None, Some(key)) => Who::Key(Secret::new(&key)),
         _ => return Err(signed_out()),
     };
-    let scope = Scope::of(&view(&house.options, &who).await?)?;
-    let places = (&house.load.pools.sign_ins, scope.holder());
+    let scope = Scope::of(&view(&state.options, &who).await?)?;
+    let places = (&state.load.pools.sign_ins, scope.holder());
     let token = viewer.admit(who, places, Instant::now())?;
-    let session = Identity::session(&house.estate, viewer, &token).grant().await?;
+    let session = Identity::session(&state.gateway, viewer, &token).grant().await?;
     let (viewer, left) = (viewer.clone(), token.clone());
     tokio::spawn(async move {
         session.ended().await;
         viewer.leave(&left);
     });
-    let mut answer = json(200, state::me(&scope, house.options.shows_thoughts));
-    let secure = if house.options.tls.is_some() { "; Secure" } else { "" };
+    let mut answer = json(200, overview::me(&scope, state.options.shows_thoughts));
+    let secure = if state.options.tls.is_some() { "; Secure" } else { "" };
     let cookie = format!(
         "{NAME}{port}={token}; Path=/ui/; HttpOnly; SameSite=Strict; Max-Age=86400{secure}"
     );
@@ -170,8 +170,8 @@ async fn sign_in(
     Ok(answer)
 }
 
-pub(super) fn unavailable() -> Turned {
-    turned(503, "store_unavailable", "the store does not answer; ask again")
+pub(super) fn unavailable() -> Rejection {
+    rejection(503, "store_unavailable", "the store does not answer; ask again")
 }
 
 /// What the browser kept.

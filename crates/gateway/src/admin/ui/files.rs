@@ -1,6 +1,6 @@
 //! The page's own files, as they stand in `web/`.
 
-use crate::door::turned;
+use crate::rejection::rejection;
 use crate::respond::flow::Flow;
 use crate::respond::reply::{refusal, typed};
 use http::header::{CACHE_CONTROL, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH};
@@ -44,7 +44,7 @@ const FILES: &[File] = files! {
 pub(super) fn answer(path: &str, headers: &HeaderMap) -> Response<Flow> {
     let path = if path.is_empty() { "/" } else { path };
     let Some((_, media, text)) = FILES.iter().find(|(known, _, _)| *known == path) else {
-        return refusal(None, &turned(404, "not_found", "the viewer has no such page"));
+        return refusal(None, &rejection(404, "not_found", "the viewer has no such page"));
     };
     let tag = format!("\"{}\"", blake3::hash(text.as_bytes()).to_hex());
     let is_known = headers.get(IF_NONE_MATCH).is_some_and(|it| it.as_bytes() == tag.as_bytes());

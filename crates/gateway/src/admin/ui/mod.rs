@@ -1,20 +1,20 @@
 //! The viewer: a page, served from the binary itself, where a person sees what models think and thought.
 //!
 //! - [`files`] are the page's own files; nothing is loaded from elsewhere, and no script runs but these.
-//! - [`api`] answers the page's questions: [`traces`] out of the store, [`state`] out of memory. It changes nothing but
+//! - [`api`] answers the page's questions: [`traces`] out of the store, [`overview`] out of memory. It changes nothing but
 //!   on two orders, which carry a header that no form of another site can send.
 
 mod api;
 mod files;
-mod state;
+mod overview;
 mod traces;
 
-use crate::door::{Turned, turned};
-use crate::house::{Estate, House};
+use crate::rejection::{Rejection, rejection};
 use crate::request::edge::inbound::Inbound;
 use crate::respond::flow::Flow;
 use crate::respond::patient::Pace;
 use crate::respond::reply::refusal;
+use crate::state::{Gateway, RequestState};
 use http::header::{CACHE_CONTROL, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response};
@@ -38,8 +38,8 @@ const GUARDS: [(&str, &str); 6] = [
 
 /// What a request to the viewer comes with.
 pub(crate) struct Visit<'a> {
-    pub(crate) estate: &'a Arc<Estate>,
-    pub(crate) house: &'a Arc<House>,
+    pub(crate) gateway: &'a Arc<Gateway>,
+    pub(crate) state: &'a Arc<RequestState>,
     pub(crate) pace: &'a Arc<Pace>,
     pub(crate) parts: Parts,
     pub(crate) body: Inbound,
@@ -64,6 +64,6 @@ pub(crate) async fn answer(visit: Visit<'_>, path: &str) -> Response<Flow> {
     answer
 }
 
-fn not_so() -> Turned {
-    turned(405, "method_not_allowed", "the viewer's pages are read")
+fn not_so() -> Rejection {
+    rejection(405, "method_not_allowed", "the viewer's pages are read")
 }

@@ -1,12 +1,12 @@
 //! What models thought, out of the store.
 
 use super::api::{Scope, unavailable};
-use super::state::object;
+use super::overview::object;
 use crate::accept::place::unescaped;
-use crate::door::{Turned, turned};
-use crate::house::House;
+use crate::rejection::{Rejection, rejection};
 use crate::respond::flow::Flow;
 use crate::respond::reply::json;
+use crate::state::RequestState;
 use http::Response;
 use thinkthrough_core::echo::short;
 use thinkthrough_core::json::{Raw, Writer};
@@ -32,7 +32,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn of(query: &str, scope: &Scope) -> Result<Self, Turned> {
+    fn of(query: &str, scope: &Scope) -> Result<Self, Rejection> {
         let mut asked = Asked {
             filter: TraceFilter { limit: ROWS, ..TraceFilter::default() },
             words: String::new(),
@@ -85,34 +85,38 @@ impl Asked {
     }
 }
 
-fn bad(name: &str) -> Turned {
+fn bad(name: &str) -> Rejection {
     let name = short(name);
-    turned(
+    rejection(
         400,
         "invalid_request_error",
         format!("`{name}` cannot be asked so; look at docs/viewer.md"),
     )
 }
 
-fn of(house: &House) -> Result<Traces, Turned> {
-    let audit = house.options.audit.as_ref().ok_or_else(|| {
-        turned(404, "no_traces", "this gateway keeps no traces; see `[traces]` in docs/traces.md")
+fn of(state: &RequestState) -> Result<Traces, Rejection> {
+    let audit = state.options.audit.as_ref().ok_or_else(|| {
+        rejection(
+            404,
+            "no_traces",
+            "this gateway keeps no traces; see `[traces]` in docs/traces.md",
+        )
     })?;
     audit.traces().ok_or_else(unavailable)
 }
 
 /// Rows of the list, the newest first, and where the next ones begin.
 pub(super) async fn list(
-    house: &House,
+    state: &RequestState,
     scope: &Scope,
     query: &str,
-) -> Result<Response<Flow>, Turned> {
+) -> Result<Response<Flow>, Rejection> {
     let Asked { mut filter, words, mut within, .. } = Asked::of(query, scope)?;
-    let shows = house.options.shows_thoughts;
+    let shows = state.options.shows_thoughts;
     if !shows {
         within = TraceText::Answers;
     }
-    let traces = of(house)?;
+    let traces = of(state)?;
     let (found, indexed_to) = if words.trim().is_empty() {
         filter.brief = Some(BRIEF);
         (traces.list(filter.clone()).await.map_err(|_| unavailable())?, None)
@@ -154,24 +158,28 @@ fn excerpt(text: &str, word: &str) -> String {
 }
 
 /// One trace, whole.
-pub(super) async fn one(house: &House, scope: &Scope, id: &str) -> Result<Response<Flow>, Turned> {
-    let missing = || turned(404, "not_found", format!("there is no trace `{}`", short(id)));
-    let trace = of(house)?.get(id).await.map_err(|_| unavailable())?.ok_or_else(missing)?;
+pub(super) async fn one(
+    state: &RequestState,
+    scope: &Scope,
+    id: &str,
+) -> Result<Response<Flow>, Rejection> {
+    let missing = || rejection(404, "not_found", format!("there is no trace `{}`", short(id)));
+    let trace = of(state)?.get(id).await.map_err(|_| unavailable())?.ok_or_else(missing)?;
     if scope.tenant().is_some_and(|own| own.as_str() != trace.tenant) {
         return Err(missing());
     }
-    Ok(json(200, Raw::build(|w| trace.write(w, house.options.shows_thoughts)).as_str().to_owned()))
+    Ok(json(200, Raw::build(|w| trace.write(w, state.options.shows_thoughts)).as_str().to_owned()))
 }
 
 /// Sessions, the one with the newest trace first, and where the next ones begin.
 pub(super) async fn sessions(
-    house: &House,
+    state: &RequestState,
     scope: &Scope,
     query: &str,
-) -> Result<Response<Flow>, Turned> {
+) -> Result<Response<Flow>, Rejection> {
     let Asked { filter, .. } = Asked::of(query, scope)?;
     let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
-    let found = of(house)?.sessions(filter).await.map_err(|_| unavailable())?;
+    let found = of(state)?.sessions(filter).await.map_err(|_| unavailable())?;
     let next = found.last().filter(|_| found.len() >= limit);
     let next = next.map(|last| format!("{}-{}", last.last, last.last_id));
     Ok(json(
@@ -203,12 +211,12 @@ fn session(w: &mut Writer, it: &TraceSession) {
 
 /// Sums over time, for charts.
 pub(super) async fn sums(
-    house: &House,
+    state: &RequestState,
     scope: &Scope,
     query: &str,
-) -> Result<Response<Flow>, Turned> {
+) -> Result<Response<Flow>, Rejection> {
     let Asked { filter, bucket, .. } = Asked::of(query, scope)?;
-    let sums = of(house)?.sums(filter, bucket).await.map_err(|_| unavailable())?;
+    let sums = of(state)?.sums(filter, bucket).await.map_err(|_| unavailable())?;
     Ok(json(
         200,
         object(|w| {
@@ -248,36 +256,36 @@ fn written(w: &mut Writer, sum: &TraceSum) {
 
 /// Deletes traces that are older.
 pub(super) async fn prune(
-    house: &House,
+    state: &RequestState,
     scope: &Scope,
     order: &Raw,
-) -> Result<Response<Flow>, Turned> {
+) -> Result<Response<Flow>, Rejection> {
     for_admins(scope)?;
     let before = order.doc().root().u64("before").ok_or_else(|| bad("before"))?;
-    let gone = of(house)?.prune_older_than(before).await.map_err(|_| unavailable())?;
+    let gone = of(state)?.prune_older_than(before).await.map_err(|_| unavailable())?;
     Ok(json(200, object(|w| w.field_u64("gone", gone))))
 }
 
 /// Erases everything of a tenant: its keys are destroyed.
 pub(super) async fn erase(
-    house: &House,
+    state: &RequestState,
     scope: &Scope,
     order: &Raw,
-) -> Result<Response<Flow>, Turned> {
+) -> Result<Response<Flow>, Rejection> {
     for_admins(scope)?;
     let name = order.doc().root().string("tenant").ok_or_else(|| bad("tenant"))?;
     let tenant = Tenant::stored(&name).map_err(|_| bad("tenant"))?;
-    let erased = of(house)?.erase_tenant(&tenant).await.map_err(|_| unavailable())?;
+    let erased = of(state)?.erase_tenant(&tenant).await.map_err(|_| unavailable())?;
     let gone = erased.ok_or_else(|| {
-        turned(404, "not_found", format!("the store has no tenant `{}`", short(&name)))
+        rejection(404, "not_found", format!("the store has no tenant `{}`", short(&name)))
     })?;
     Ok(json(200, object(|w| w.field_u64("gone", gone))))
 }
 
-fn for_admins(scope: &Scope) -> Result<(), Turned> {
+fn for_admins(scope: &Scope) -> Result<(), Rejection> {
     match scope {
         Scope::All => Ok(()),
-        Scope::Tenant(_) => Err(turned(403, "forbidden", "this is for admins; sign in as one")),
+        Scope::Tenant(_) => Err(rejection(403, "forbidden", "this is for admins; sign in as one")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The pools of a gateway, and their metrics.
 
-use crate::door::{Turned, turned};
+use crate::rejection::{Rejection, rejection};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -48,12 +48,12 @@ pub(crate) enum Denied {
 
 impl Denied {
     /// The refusal of a request, which may be sent again.
-    pub(crate) fn turned(self) -> Turned {
+    pub(crate) fn rejection(self) -> Rejection {
         let message = match self {
             Denied::Full => "too many requests of this kind wait already; ask again",
             Denied::Late => "the turn of this request did not come in time; ask again",
         };
-        turned(503, "overloaded", message)
+        rejection(503, "overloaded", message)
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) use labels::Labels;
 pub(crate) use transcript::Transcript;
 
 use crate::load::{FairPool, Holder, Reservation, Room};
-use crate::observe::story::Story;
+use crate::observe::summary::Summary;
 use prometheus_client::metrics::counter::Counter;
 use recorder::{Recorder, run};
 use std::collections::{HashMap, VecDeque};
@@ -285,20 +285,25 @@ impl fmt::Debug for Audit {
 }
 
 /// The trace of a request that is over.
-pub(crate) fn draft(story: &Story, labels: Labels, transcript: Transcript, why: Why) -> TraceDraft {
-    let settled = story.said.as_ref().map(|said| said.settled.clone()).unwrap_or_default();
+pub(crate) fn draft(
+    summary: &Summary,
+    labels: Labels,
+    transcript: Transcript,
+    why: Why,
+) -> TraceDraft {
+    let settled = summary.said.as_ref().map(|said| said.settled.clone()).unwrap_or_default();
     let count = TraceCount::of(&settled);
-    let metadata = metadata(story, &transcript, count);
+    let metadata = metadata(summary, &transcript, count);
     let numbers = TraceNumbers {
-        cost: story.cost(&settled.usage),
-        duration: u64::try_from(story.total.as_millis()).unwrap_or(u64::MAX),
+        cost: summary.cost(&settled.usage),
+        duration: u64::try_from(summary.total.as_millis()).unwrap_or(u64::MAX),
         sealed_bytes: transcript.sealed,
-        created_at: story.at,
+        created_at: summary.at,
         ..count.numbers()
     };
     let Labels { tenant, session, run, model, provider } = labels;
     TraceDraft {
-        id: story.id.clone(),
+        id: summary.id.clone(),
         tenant,
         session,
         run,
@@ -309,59 +314,59 @@ pub(crate) fn draft(story: &Story, labels: Labels, transcript: Transcript, why: 
         metadata,
         why,
         numbers,
-        state: state_of(story),
+        state: state_of(summary),
     }
 }
 
 /// How the answer to a request ended.
-pub(crate) fn state_of(story: &Story) -> TraceState {
-    let has_said = story.said.is_some() && story.error.is_none();
-    match story.outcome {
-        "completed" | "drained" if has_said && story.status < 400 => TraceState::Whole,
-        _ if story.said.is_some() => TraceState::Cut,
+pub(crate) fn state_of(summary: &Summary) -> TraceState {
+    let has_said = summary.said.is_some() && summary.error.is_none();
+    match summary.outcome {
+        "completed" | "drained" if has_said && summary.status < 400 => TraceState::Whole,
+        _ if summary.said.is_some() => TraceState::Cut,
         // What its answer said is known once that was heard to its end.
-        "cancelled" if story.first.is_some() && story.status < 400 => TraceState::Cut,
+        "cancelled" if summary.first.is_some() && summary.status < 400 => TraceState::Cut,
         _ => TraceState::Failed,
     }
 }
 
 /// What is known besides: nothing in it was said by a person or a model but names.
-fn metadata(story: &Story, transcript: &Transcript, count: TraceCount) -> Raw {
+fn metadata(summary: &Summary, transcript: &Transcript, count: TraceCount) -> Raw {
     Raw::build(|w| {
         w.object(|w| {
-            w.field_str("route", story.route);
-            w.field_str("asked", &story.model);
-            w.opt_str("client", story.client.as_deref());
-            w.field_str("outcome", story.outcome);
-            w.field_u64("status", story.status.into());
+            w.field_str("route", summary.route);
+            w.field_str("asked", &summary.model);
+            w.opt_str("client", summary.client.as_deref());
+            w.field_str("outcome", summary.outcome);
+            w.field_u64("status", summary.status.into());
             count.write_sources(w);
-            if let Some(said) = &story.said {
+            if let Some(said) = &summary.said {
                 w.str_or_null("finish_reason", said.finish_reason.as_deref());
             }
-            if let Some(error) = story.error {
+            if let Some(error) = summary.error {
                 w.field_str("error", error);
             }
-            if let Some(period) = story.circles {
+            if let Some(period) = summary.circles {
                 w.field_u64("repeated_bytes", period);
             }
-            let priced = story.upstream.as_ref().and_then(|upstream| upstream.price?.as_of);
+            let priced = summary.upstream.as_ref().and_then(|upstream| upstream.price?.as_of);
             if let Some(day) = priced {
                 w.field_str("price_as_of", &day.to_string());
             }
-            let counts = story.counts;
+            let counts = summary.counts;
             for (name, count) in [
                 ("restored", counts.restored),
                 ("missed", counts.missed),
                 ("ambiguous", counts.ambiguous),
                 ("dropped", counts.dropped),
-                ("hops", story.hops),
+                ("hops", summary.hops),
             ] {
                 w.field_u64(name, count as u64);
             }
-            if !story.decided.is_empty() {
+            if !summary.decided.is_empty() {
                 // The whole of it is masked when the trace is.
                 let written = |w: &mut Writer| {
-                    story.decided.iter().for_each(|it| it.write(w, str::to_owned));
+                    summary.decided.iter().for_each(|it| it.write(w, str::to_owned));
                 };
                 w.key("decisions").array(written);
             }

@@ -6,7 +6,7 @@ use super::{Events, tell};
 use crate::observe::alike::Alike;
 use crate::observe::audit::state_of;
 use crate::observe::progress::{BudgetReached, Progress};
-use crate::observe::story::{Said, Story, now, plain};
+use crate::observe::summary::{Said, Summary, now, plain};
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_core::decision::{Counts, Decision, Without};
@@ -28,23 +28,23 @@ pub(crate) struct Whose {
 
 impl Whose {
     /// What its events are chosen by.
-    pub(super) fn about(&self, story: &Story, masker: &Masker) -> Arc<About> {
-        let model = story.upstream.as_ref().map(|upstream| upstream.model.clone());
+    pub(super) fn about(&self, summary: &Summary, masker: &Masker) -> Arc<About> {
+        let model = summary.upstream.as_ref().map(|upstream| upstream.model.clone());
         Arc::new(About {
-            trace: story.id.clone(),
+            trace: summary.id.clone(),
             session: self.session.clone(),
             shown_session: self.session.as_deref().map(|session| masker.mask_text(session)),
             run: self.run.clone(),
-            asked: story.model.clone(),
+            asked: summary.model.clone(),
             model: model.unwrap_or_default(),
-            provider: story.answering().to_string(),
+            provider: summary.answering().to_string(),
         })
     }
 
     fn say(
         &self,
         events: &Events,
-        story: &Story,
+        summary: &Summary,
         kind: &'static str,
         data: &dyn Fn(&mut Writer, &Masker),
     ) {
@@ -53,74 +53,74 @@ impl Whose {
             return;
         }
         let masker = events.masker();
-        let about = self.about(story, &masker);
+        let about = self.about(summary, &masker);
         let data = |w: &mut Writer| data(w, &masker);
         let happening = Happening { stream: Stream::Lifecycle, kind, data: &data };
         self.outbox.tell(channels, Arc::new(Event::new(now(), &about, happening)));
     }
 
     /// A request came, from this client.
-    pub(crate) fn started(&self, events: &Events, story: &Story, client: Option<&str>) {
-        self.say(events, story, "request_started", &|w, masker| {
+    pub(crate) fn started(&self, events: &Events, summary: &Summary, client: Option<&str>) {
+        self.say(events, summary, "request_started", &|w, masker| {
             masked(w, masker, "client", client.and_then(|it| it.split_whitespace().next()));
-            let key = Some(story.tenant.as_str()).filter(|key| !key.is_empty());
+            let key = Some(summary.tenant.as_str()).filter(|key| !key.is_empty());
             w.str_or_null("key", key);
-            masked(w, masker, "model", Some(&story.model));
-            w.field_str("route", story.route);
-            w.field_bool("streamed", story.stream);
+            masked(w, masker, "model", Some(&summary.model));
+            w.field_str("route", summary.route);
+            w.field_bool("streamed", summary.stream);
         });
     }
 
     /// Something happened to it; what nobody would watch for is not said.
-    pub(crate) fn hear(&self, events: &Events, story: &Story, told: &Progress<'_>) {
+    pub(crate) fn hear(&self, events: &Events, summary: &Summary, told: &Progress<'_>) {
         match told {
             Progress::Decided { counts, without, is_relayed, decisions } => {
-                self.say(events, story, "thoughts_decided", &|w, masker| {
+                self.say(events, summary, "thoughts_decided", &|w, masker| {
                     decided(w, masker, *counts, *without, decisions);
                     w.field_bool("relayed", *is_relayed);
                 });
             }
             Progress::Sent { target, .. } => {
-                self.say(events, story, "request_routed", &|w, masker| {
+                self.say(events, summary, "request_routed", &|w, masker| {
                     w.field_str("provider", &target.provider);
                     masked(w, masker, "model", Some(&target.model));
                     w.field_str("wire", target.wire.id());
                 });
-                self.say(events, story, "phase", &|w, _| w.field_str("phase", "waiting"));
+                self.say(events, summary, "phase", &|w, _| w.field_str("phase", "waiting"));
             }
             Progress::Failed { reason, .. } => {
-                self.say(events, story, "upstream_failed", &|w, _| {
-                    w.field_str("provider", story.answering());
+                self.say(events, summary, "upstream_failed", &|w, _| {
+                    w.field_str("provider", summary.answering());
                     w.field_str("reason", reason);
                 });
             }
             Progress::Limited { by, unit } => {
-                self.say(events, story, "request_limited", &|w, _| {
+                self.say(events, summary, "request_limited", &|w, _| {
                     w.field_str("by", by);
                     w.field_str("unit", unit);
                 });
             }
-            Progress::Repaired => self.say(events, story, "request_repaired", &|_, _| {}),
-            Progress::FellBack => self.say(events, story, "request_fell_back", &|_, _| {}),
-            Progress::FirstByte if story.status < 400 => {
-                self.say(events, story, "first_byte", &|w, _| {
-                    w.u64_or_null("after_ms", story.first.map(milliseconds));
+            Progress::Repaired => self.say(events, summary, "request_repaired", &|_, _| {}),
+            Progress::FellBack => self.say(events, summary, "request_fell_back", &|_, _| {}),
+            Progress::FirstByte if summary.status < 400 => {
+                self.say(events, summary, "first_byte", &|w, _| {
+                    w.u64_or_null("after_ms", summary.first.map(milliseconds));
                 });
             }
             Progress::Circles { period, is_cut } => {
-                self.say(events, story, "thought_repeats", &|w, _| {
+                self.say(events, summary, "thought_repeats", &|w, _| {
                     w.field_u64("bytes", *period);
                     w.field_bool("cut", *is_cut);
                 });
             }
-            Progress::Unsaved => self.say(events, story, "thought_unsaved", &|_, _| {}),
+            Progress::Unsaved => self.say(events, summary, "thought_unsaved", &|_, _| {}),
             Progress::Ended { .. } => {
-                let kind = match state_of(story) {
+                let kind = match state_of(summary) {
                     TraceState::Whole => "request_finished",
                     TraceState::Cut => "request_cut",
                     TraceState::Failed => "request_failed",
                 };
-                self.say(events, story, kind, &|w, masker| ended(w, masker, story));
+                self.say(events, summary, kind, &|w, masker| ended(w, masker, summary));
             }
             Progress::Admitted { .. }
             | Progress::TurnedAway
@@ -143,11 +143,11 @@ impl Whose {
     }
 
     /// Its answer was heard to its end although its caller went away.
-    pub(crate) fn drained(&self, events: &Events, story: &Story) {
-        self.say(events, story, "request_drained", &|w, _| {
-            w.field_str("outcome", story.outcome);
-            spent(w, story.said.as_ref().map(|said| &said.settled.usage));
-            w.field_u64("duration_ms", milliseconds(story.total));
+    pub(crate) fn drained(&self, events: &Events, summary: &Summary) {
+        self.say(events, summary, "request_drained", &|w, _| {
+            w.field_str("outcome", summary.outcome);
+            spent(w, summary.said.as_ref().map(|said| &said.settled.usage));
+            w.field_u64("duration_ms", milliseconds(summary.total));
         });
     }
 }
@@ -212,19 +212,19 @@ fn decided(
     });
 }
 
-fn ended(w: &mut Writer, masker: &Masker, story: &Story) {
-    w.field_str("outcome", story.outcome);
-    w.field_u64("status", story.status.into());
-    w.str_or_null("error", story.error);
-    let said = story.said.as_ref();
+fn ended(w: &mut Writer, masker: &Masker, summary: &Summary) {
+    w.field_str("outcome", summary.outcome);
+    w.field_u64("status", summary.status.into());
+    w.str_or_null("error", summary.error);
+    let said = summary.said.as_ref();
     masked(w, masker, "model", said.and_then(|Said { model, .. }| model.as_deref()));
     masked(w, masker, "finish_reason", said.and_then(|it| it.finish_reason.as_deref()));
     let usage = said.map(|said| &said.settled.usage);
     spent(w, usage);
-    w.u64_or_null("cost_micro_usd", usage.and_then(|usage| story.cost(usage)));
-    w.field_u64("duration_ms", milliseconds(story.total));
-    w.field_u64("bytes", story.bytes);
-    w.field_u64("hops", story.hops as u64);
+    w.u64_or_null("cost_micro_usd", usage.and_then(|usage| summary.cost(usage)));
+    w.field_u64("duration_ms", milliseconds(summary.total));
+    w.field_u64("bytes", summary.bytes);
+    w.field_u64("hops", summary.hops as u64);
 }
 
 fn spent(w: &mut Writer, usage: Option<&Usage>) {

@@ -8,7 +8,7 @@ use super::filter::{Filter, Wish};
 use super::{Events, Scope};
 use crate::load::Place;
 use crate::names::random_id;
-use crate::observe::story::now;
+use crate::observe::summary::now;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -4,7 +4,7 @@ use super::Events;
 use super::announced::Whose;
 use super::outbox::{Outbox, Said, Speaking};
 use super::voice::{OpenBlock, Voice};
-use crate::observe::story::Story;
+use crate::observe::summary::Summary;
 use std::future::Future as _;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -35,10 +35,10 @@ impl Hearing {
     }
 
     /// The listeners of this request, if it has one, hear it from here on.
-    pub(crate) fn tune(&mut self, generation: u64, to: Option<(&Events, &Whose, &Story)>) {
+    pub(crate) fn tune(&mut self, generation: u64, to: Option<(&Events, &Whose, &Summary)>) {
         self.generation = generation;
         let channels = to.map(|(events, whose, _)| events.hearing(&whose.tenant));
-        let (Some((events, whose, story)), Some(channels)) = (to, channels) else {
+        let (Some((events, whose, summary)), Some(channels)) = (to, channels) else {
             self.voice = None;
             return;
         };
@@ -47,7 +47,7 @@ impl Hearing {
             Some((outbox, voice)) => outbox.say(voice, Said::Tune(channels)),
             None => {
                 let masker = events.masker();
-                let about = whose.about(story, &masker);
+                let about = whose.about(summary, &masker);
                 let voice = Arc::new(Mutex::new(Voice::new(&masker, about, channels)));
                 let outbox = whose.outbox.clone();
                 outbox.say(&voice, Said::Join(Box::new(self.open.clone())));
@@ -122,7 +122,7 @@ mod tests {
         let mut listener = events.listen(scope, Wish::default());
         let outbox = Outbox::new(&Pools::new(&Gauges::default()), &tenant);
         let whose = Whose { tenant, session: None, run: None, outbox };
-        hearing.tune(events.generation(), Some((&events, &whose, &Story::new(0, "chat"))));
+        hearing.tune(events.generation(), Some((&events, &whose, &Summary::new(0, "chat"))));
         say(&mut hearing, from);
         let thinking = Thinking::new(text, "thinking");
         hearing.event(Event::ThinkingEnd { block: 0, thinking: &thinking, thought: None });

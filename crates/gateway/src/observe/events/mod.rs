@@ -21,7 +21,7 @@ pub(crate) use hearing::Hearing;
 pub(crate) use outbox::Outbox;
 
 use crate::load::LISTENERS;
-use crate::observe::story::now;
+use crate::observe::summary::now;
 use channel::Channel;
 use event::{About, Event, Happening};
 use std::fmt;

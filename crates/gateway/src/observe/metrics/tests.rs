@@ -7,10 +7,10 @@ use thinkthrough_core::settled::AnswerSize;
 
 /// Everything that can happen to one request for this model.
 fn live(metrics: &Metrics, names: &Names, caller: &str, model: &str) {
-    let mut story = Story::new(7, "/v1/messages");
+    let mut summary = Summary::new(7, "/v1/messages");
     let mut tell = |told: Progress<'_>| {
-        story.hear(&told);
-        metrics.hear(&told, &story);
+        summary.hear(&told);
+        metrics.hear(&told, &summary);
     };
     let target = Target::built_in("openai-compatible", None, model).unwrap();
     let usage = Usage { input_tokens: Some(3), reasoning_tokens: Some(2), ..Usage::default() };
@@ -88,12 +88,12 @@ fn the_documents_name_every_metric_and_no_other() {
     let metrics = Metrics::new(Counter::default(), Counter::default(), Counter::default());
     live(&metrics, &Names::default(), "ana", "m");
     let usage = Usage { input_tokens: Some(1), ..Usage::default() };
-    let mut story = Story::new(0, "chat");
-    metrics.drained(&story, Heard::Completed, Some(&usage));
+    let mut summary = Summary::new(0, "chat");
+    metrics.drained(&summary, Heard::Completed, Some(&usage));
     let target = Target::built_in("openai-compatible", None, "m").unwrap();
     let target = Target { price: Some(Price::FREE), ..target };
-    story.hear(&Progress::Sent { target: &target, session: None, took: Duration::ZERO });
-    metrics.cost(&story, &Usage { output_tokens: Some(1), ..usage });
+    summary.hear(&Progress::Sent { target: &target, session: None, took: Duration::ZERO });
+    metrics.cost(&summary, &Usage { output_tokens: Some(1), ..usage });
     let text = metrics.text(true);
     let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
     let there: BTreeSet<String> = types

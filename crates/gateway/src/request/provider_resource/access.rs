@@ -1,10 +1,10 @@
 //! The decision whether the ids of a request may go upstream.
 
 use super::request::{Ids, continued};
-use crate::door::{Turned, turned};
-use crate::house::House;
 use crate::models::route::Models;
+use crate::rejection::{Rejection, rejection};
 use crate::request::references::patiently;
+use crate::state::RequestState;
 use crate::store::vault::{KeptResponses, Later, Owner, VaultError};
 use crate::store::waits::{Waited, Waits};
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,15 +39,15 @@ type Owners = BTreeMap<String, Owner>;
 
 impl Access {
     /// Access of the caller's tenant at this provider. `None` for callers without a gateway key, which are not checked.
-    pub(crate) fn of(house: &House, provider: &str) -> Option<Self> {
-        let pass = house.pass.as_ref()?;
+    pub(crate) fn of(state: &RequestState, provider: &str) -> Option<Self> {
+        let pass = state.pass.as_ref()?;
         let kept_responses =
-            house.vaults.as_ref().and_then(|vaults| vaults.kept_responses(&pass.tenant));
+            state.vaults.as_ref().and_then(|vaults| vaults.kept_responses(&pass.tenant));
         Some(Access {
             kept_responses,
-            waits: Arc::clone(&house.waits),
+            waits: Arc::clone(&state.waits),
             provider: provider.to_owned(),
-            models: Arc::clone(&house.models),
+            models: Arc::clone(&state.models),
             may_name_untracked: pass.raw,
             session: None,
         })
@@ -75,12 +75,12 @@ impl Access {
     ///
     /// If the store does not answer in time, a request that names resources is 503. Ids elsewhere then go unchecked,
     /// because no API resolves them there.
-    pub(crate) async fn admit(&self, ids: &Ids) -> Result<(), Turned> {
+    pub(crate) async fn admit(&self, ids: &Ids) -> Result<(), Rejection> {
         if ids.resolved.len() > MOST {
             let message = format!("the request names more than {MOST} resources of its provider");
-            return Err(turned(400, "invalid_request_error", message));
+            return Err(rejection(400, "invalid_request_error", message));
         }
-        let checking: Later<'_, Option<Turned>> = Box::pin(self.refused(ids));
+        let checking: Later<'_, Option<Rejection>> = Box::pin(self.refused(ids));
         let refused = match ids.resolved.is_empty() {
             false => patiently(&self.waits, checking).await?,
             true => match self.waits.answer(checking).await {
@@ -92,7 +92,7 @@ impl Access {
     }
 
     /// As [`admit`](Self::admit), for the resource that a path names.
-    pub(crate) async fn admit_path(&self, resource: &Resource) -> Result<(), Turned> {
+    pub(crate) async fn admit_path(&self, resource: &Resource) -> Result<(), Rejection> {
         let within = resource.in_collection();
         let checking: Later<'_, bool> = Box::pin(async {
             let owners = self.owners(vec![&resource.id, &within.id]).await?;
@@ -108,7 +108,7 @@ impl Access {
     }
 
     /// The error for the first resource or value of a request that the tenant may not name.
-    async fn refused(&self, ids: &Ids) -> Result<Option<Turned>, VaultError> {
+    async fn refused(&self, ids: &Ids) -> Result<Option<Rejection>, VaultError> {
         let named = ids.resolved.iter().map(|it| &it.id).chain(&ids.values);
         let owners = self.owners(named.collect()).await?;
         for one in &ids.resolved {
@@ -182,20 +182,20 @@ impl fmt::Debug for Access {
 
 /// The error for an id that the tenant may not name: the same for another tenant's resource and for an unknown one, so that
 /// ids cannot be probed.
-fn missing(refused: &Resource) -> Turned {
+fn missing(refused: &Resource) -> Rejection {
     let id = shown(&refused.id);
     match refused.kind {
         Kind::Response => {
             let message = format!("Previous response with id '{id}' not found.");
-            turned(400, "previous_response_not_found", message)
+            rejection(400, "previous_response_not_found", message)
         }
-        Kind::Item => turned(400, "item_not_found", format!("Item with id '{id}' not found.")),
+        Kind::Item => rejection(400, "item_not_found", format!("Item with id '{id}' not found.")),
         _ => not_found(refused.kind.label(), &refused.id),
     }
 }
 
-fn not_found(label: &str, id: &str) -> Turned {
-    turned(404, "not_found", format!("{label} with id '{}' not found.", shown(id)))
+fn not_found(label: &str, id: &str) -> Rejection {
+    rejection(404, "not_found", format!("{label} with id '{}' not found.", shown(id)))
 }
 
 fn shown(id: &str) -> String {

@@ -1,7 +1,7 @@
 //! The ids in a request.
 
 use crate::accept::admission::decoded_name;
-use crate::door::{Turned, turned};
+use crate::rejection::{Rejection, rejection};
 use http::HeaderMap;
 use std::collections::BTreeSet;
 use thinkthrough_core::json::Val;
@@ -118,13 +118,13 @@ fn decoded(value: &str) -> String {
 }
 
 /// Refuses a request of the Responses API that chooses the id of its answer: some servers accept `request_id` for that.
-pub(crate) fn check_id_choice(body: Val<'_>) -> Result<(), Turned> {
+pub(crate) fn check_id_choice(body: Val<'_>) -> Result<(), Rejection> {
     let chooses = |key: &str| key.replace(['_', '-'], "").eq_ignore_ascii_case("requestid");
     let mut members = body.entries().filter(|(_, value)| !value.is_null());
     if body.get("input").is_some() && members.any(|(key, _)| chooses(&key)) {
         let message =
             "`request_id` would choose the id under which the answer is stored; leave it out";
-        return Err(turned(400, "invalid_request_error", message));
+        return Err(rejection(400, "invalid_request_error", message));
     }
     Ok(())
 }

@@ -1,13 +1,13 @@
 //! The memory of an answer in progress: its needs, the thoughts that it spills, and the data that it gives up.
 
-use super::Passage;
+use super::LiveAnswer;
 use crate::load::{BASE, NO_ROOM, NoRoom, READ};
 use crate::observe::progress::Progress;
 use crate::store::spilling::Spilling;
 use std::task::{Context, Poll, ready};
 use thinkthrough_core::exchange::Exchange;
 
-impl Passage {
+impl LiveAnswer {
     /// Waits until the budget and the memory for more of the answer are granted or denied.
     pub(crate) fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         ready!(self.bounds.poll_room(self.heard, cx));
@@ -80,7 +80,7 @@ impl Passage {
         exchange.forget();
         self.keep.is_blind |= self.keep.vault.take().is_some() && !is_cut;
         if std::mem::take(&mut self.is_audited) {
-            self.keep.seen.loses_trace();
+            self.keep.reporter.loses_trace();
         }
     }
 
@@ -119,10 +119,10 @@ impl Passage {
         self.spilling = Spilling::default();
         self.room.iter_mut().for_each(|room| room.shrink_to(BASE));
         if self.keep.vault.take().is_some() {
-            self.keep.seen.tell(&Progress::Unsaved);
+            self.keep.reporter.tell(&Progress::Unsaved);
         }
         if std::mem::take(&mut self.is_audited) {
-            self.keep.seen.loses_trace();
+            self.keep.reporter.loses_trace();
         }
         true
     }

@@ -1,5 +1,6 @@
 //! Callers' credentials: where they stand, and what of a request stays here.
 
+use crate::rejection::{Rejection, rejection};
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Uri};
@@ -12,29 +13,14 @@ static CARRIERS: [HeaderName; 3] = [
     HeaderName::from_static("x-goog-api-key"),
 ];
 
-/// Why somebody is turned away.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Turned {
-    pub(crate) status: u16,
-    pub(crate) code: &'static str,
-    pub(crate) message: String,
-    /// After so many seconds it may be asked again.
-    pub(crate) retry_after: Option<u64>,
-}
-
-/// Turns somebody away.
-pub(crate) fn turned(status: u16, code: &'static str, message: impl Into<String>) -> Turned {
-    Turned { status, code, message: message.into(), retry_after: None }
-}
-
 /// The caller's credential, from whatever carried it.
-pub(crate) fn credential(uri: &Uri, headers: &HeaderMap) -> Result<Auth, Turned> {
+pub(crate) fn of(uri: &Uri, headers: &HeaderMap) -> Result<Auth, Rejection> {
     let mut found: Option<Auth> = None;
     let mut add = |auth: Auth, secret: &str| {
         let same = found.as_ref().is_none_or(|other| exposed(other) == Some(secret));
         if !same {
             let message = "the request carries two different credentials; send one";
-            return Err(turned(400, "two_credentials", message));
+            return Err(rejection(400, "two_credentials", message));
         }
         found.get_or_insert(auth);
         Ok(())
@@ -116,15 +102,15 @@ mod tests {
             ("api-key", "k"),
             ("x-goog-api-key", "k"),
         ] {
-            let auth = credential(&uri, &headers(&[pair])).unwrap();
+            let auth = of(&uri, &headers(&[pair])).unwrap();
             assert_eq!(exposed(&auth), Some("k"), "{pair:?}");
         }
         let with_key = Uri::from_static("/?a=1&key=k");
-        assert_eq!(exposed(&credential(&with_key, &headers(&[])).unwrap()), Some("k"));
+        assert_eq!(exposed(&of(&with_key, &headers(&[])).unwrap()), Some("k"));
         let same = headers(&[("authorization", "bearer k"), ("x-api-key", "k")]);
-        assert!(credential(&with_key, &same).is_ok());
+        assert!(of(&with_key, &same).is_ok());
         let two = headers(&[("authorization", "Bearer k"), ("x-api-key", "other")]);
-        assert_eq!(credential(&uri, &two).unwrap_err().status, 400);
+        assert_eq!(of(&uri, &two).unwrap_err().status, 400);
     }
 
     #[test]

@@ -1,18 +1,18 @@
 //! What all connections of a gateway share, and what one request sees of it.
 
-use crate::identify::guests::Viewer;
 use crate::identify::heard::Heard;
 use crate::identify::keys::{Keys, Pass};
+use crate::identify::sign_ins::Viewer;
 use crate::load::{Budget, Holder, InFlight, Load, Offload, Share, place};
 use crate::models::route::Models;
 use crate::observe::audit::Audit;
-use crate::observe::bus::{Bus, Seen};
+use crate::observe::bus::{Bus, Reporter};
 use crate::observe::events::{Events, FindMasker};
 use crate::observe::log::Log;
 use crate::observe::metrics::Names;
 use crate::observe::progress::{News, Progress};
 use crate::observe::spans::Traces;
-use crate::spending::{Limits, Purse, Tab};
+use crate::spending::{BudgetLeases, Limits, RequestCharges};
 use crate::store::learned::Learned;
 use crate::store::vault::Vaults;
 use crate::store::waits::{Breakers, Waits};
@@ -125,7 +125,7 @@ impl fmt::Debug for Options {
 }
 
 /// What the configuration says; a change of it makes a new one for the requests that come after it.
-pub(crate) struct Fittings {
+pub(crate) struct Configuration {
     pub(crate) models: Arc<dyn Models>,
     pub(crate) vaults: Option<Arc<dyn Vaults>>,
     pub(crate) options: Arc<Options>,
@@ -134,7 +134,7 @@ pub(crate) struct Fittings {
     breakers: Arc<Breakers>,
 }
 
-impl Fittings {
+impl Configuration {
     pub(crate) fn new(
         models: Arc<dyn Models>,
         vaults: Option<Arc<dyn Vaults>>,
@@ -142,13 +142,13 @@ impl Fittings {
     ) -> Self {
         let names = names(&*models);
         let (options, learned, breakers) = (Arc::new(options), Arc::default(), Arc::default());
-        Fittings { models, vaults, options, names, learned, breakers }
+        Configuration { models, vaults, options, names, learned, breakers }
     }
 }
 
-impl fmt::Debug for Fittings {
+impl fmt::Debug for Configuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fittings").field("options", &self.options).finish_non_exhaustive()
+        f.debug_struct("Configuration").field("options", &self.options).finish_non_exhaustive()
     }
 }
 
@@ -158,7 +158,7 @@ fn names(models: &dyn Models) -> Arc<Names> {
 
 /// What one request sees.
 #[derive(Clone)]
-pub(crate) struct House {
+pub(crate) struct RequestState {
     pub(crate) models: Arc<dyn Models>,
     pub(crate) vaults: Option<Arc<dyn Vaults>>,
     pub(crate) options: Arc<Options>,
@@ -173,66 +173,74 @@ pub(crate) struct House {
     /// The rights of the credential, if it is a key of the gateway.
     pub(crate) pass: Option<Arc<Pass>>,
     /// The configuration of this moment, which may be newer than the request.
-    pub(crate) estate: Arc<Estate>,
+    pub(crate) gateway: Arc<Gateway>,
     /// What it counts against.
-    pub(crate) tab: Arc<Tab>,
+    pub(crate) charges: Arc<RequestCharges>,
     /// Who is told what happens to it.
-    pub(crate) seen: Arc<Seen>,
+    pub(crate) reporter: Arc<Reporter>,
     /// How far the end of the process has come. Whoever keeps a copy is waited for.
     pub(crate) stage: watch::Receiver<Stage>,
 }
 
-impl House {
+impl RequestState {
     /// The name that was asked for leads to a model of this provider.
     pub(crate) fn routed(&self, model: &str, provider: &str) {
-        self.seen.tell(&Progress::Routed { model, provider, label: self.names.label(model) });
+        self.reporter.tell(&Progress::Routed { model, provider, label: self.names.label(model) });
     }
 }
 
-impl fmt::Debug for House {
+impl fmt::Debug for RequestState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("House").field("options", &self.options).finish_non_exhaustive()
+        f.debug_struct("RequestState").field("options", &self.options).finish_non_exhaustive()
     }
 }
 
 /// What all connections share, for as long as the process lives.
 #[derive(Debug)]
-pub(crate) struct Estate {
-    fittings: RwLock<Arc<Fittings>>,
+pub(crate) struct Gateway {
+    configuration: RwLock<Arc<Configuration>>,
     pub(crate) bus: Arc<Bus>,
     pub(crate) budget: Arc<Budget>,
     limits: Arc<Limits>,
-    purse: Arc<Purse>,
+    budget_leases: Arc<BudgetLeases>,
     is_closing: AtomicBool,
 }
 
-impl Estate {
-    pub(crate) fn new(fittings: Fittings) -> Self {
-        let Options { log, traces, audit, events, .. } = &*fittings.options;
+impl Gateway {
+    pub(crate) fn new(configuration: Configuration) -> Self {
+        let Options { log, traces, audit, events, .. } = &*configuration.options;
         let bus = Arc::new(Bus::new(log.clone(), traces.clone(), audit.clone(), events.clone()));
-        let fittings = RwLock::new(Arc::new(fittings));
+        let configuration = RwLock::new(Arc::new(configuration));
         let budget = Arc::new(Budget::new(bus.metrics.load.clone()));
-        let (limits, purse) = (Arc::default(), Arc::new(Purse::new(&bus)));
-        Estate { fittings, bus, budget, limits, purse, is_closing: AtomicBool::new(false) }
+        let (limits, budget_leases) = (Arc::default(), Arc::new(BudgetLeases::new(&bus)));
+        Gateway {
+            configuration,
+            bus,
+            budget,
+            limits,
+            budget_leases,
+            is_closing: AtomicBool::new(false),
+        }
     }
 
     /// What the configuration says now.
-    pub(crate) fn fittings(&self) -> Arc<Fittings> {
-        Arc::clone(&self.fittings.read().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn configuration(&self) -> Arc<Configuration> {
+        Arc::clone(&self.configuration.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What a request sees that comes now, from this address.
-    pub(crate) fn house(
+    pub(crate) fn state(
         self: &Arc<Self>,
-        seen: Arc<Seen>,
+        reporter: Arc<Reporter>,
         stage: watch::Receiver<Stage>,
         (peer, share): (IpAddr, &Share),
-    ) -> Arc<House> {
+    ) -> Arc<RequestState> {
         let pools = Arc::clone(&self.bus.pools);
         // Until its key is known, a caller takes turns with others at its address.
         let holder = Holder::Tenant(place(peer).to_string());
-        let Fittings { models, vaults, options, names, learned, breakers } = &*self.fittings();
-        Arc::new(House {
+        let Configuration { models, vaults, options, names, learned, breakers } =
+            &*self.configuration();
+        Arc::new(RequestState {
             models: Arc::clone(models),
             vaults: vaults.clone(),
             options: Arc::clone(options),
@@ -246,28 +254,33 @@ impl Estate {
             waits: Arc::new(Waits::new(breakers)),
             credential: Auth::None,
             pass: None,
-            estate: Arc::clone(self),
-            tab: Tab::open(&self.limits, &self.purse, &seen, vaults.as_ref()),
-            seen,
+            gateway: Arc::clone(self),
+            charges: RequestCharges::open(
+                &self.limits,
+                &self.budget_leases,
+                &reporter,
+                vaults.as_ref(),
+            ),
+            reporter,
             stage,
         })
     }
 
     /// Requests that come from now on see other models and options.
     pub(crate) fn change(&self, models: Arc<dyn Models>, options: Options) {
-        let mut fittings = self.fittings.write().unwrap_or_else(PoisonError::into_inner);
-        let (vaults, learned) = (fittings.vaults.clone(), Arc::clone(&fittings.learned));
-        let breakers = Arc::clone(&fittings.breakers);
-        let new = Fittings::new(models, vaults, options);
-        *fittings = Arc::new(Fittings { learned, breakers, ..new });
+        let mut configuration = self.configuration.write().unwrap_or_else(PoisonError::into_inner);
+        let (vaults, learned) = (configuration.vaults.clone(), Arc::clone(&configuration.learned));
+        let breakers = Arc::clone(&configuration.breakers);
+        let new = Configuration::new(models, vaults, options);
+        *configuration = Arc::new(Configuration { learned, breakers, ..new });
         self.bus.news(News::Reloaded);
     }
 
     /// What is held of limits and budgets is given back, and what was spent is told.
     pub(crate) async fn settle(&self) {
-        let fittings = self.fittings();
-        self.limits.close(fittings.vaults.as_ref()).await;
-        self.purse.close().await;
+        let configuration = self.configuration();
+        self.limits.close(configuration.vaults.as_ref()).await;
+        self.budget_leases.close().await;
     }
 
     /// No further work is to be sent here.

@@ -1,8 +1,8 @@
-//! What is known without the store: who looks, the models, what was learned, and how the house is.
+//! What is known without the store: who looks, the models, what was learned, and how the gateway is.
 
 use super::api::Scope;
-use crate::house::{Estate, House};
 use crate::observe::audit::Audit;
+use crate::state::{Gateway, RequestState};
 use crate::store::learned::now;
 use std::time::Duration;
 use thinkthrough_core::budget::{BudgetRules, Scope as Of, Unit};
@@ -30,22 +30,22 @@ pub(super) fn me(scope: &Scope, shows_thoughts: bool) -> String {
 }
 
 /// Models with their contracts, what refusals taught, keys with their budgets, and what works.
-pub(super) async fn house(estate: &Estate, house: &House, scope: &Scope) -> String {
-    let budgets = budgets(house, scope).await;
-    let is_up = house.vaults.as_ref().is_none_or(|vaults| vaults.is_up());
-    let keys = house.options.keys.as_ref();
+pub(super) async fn overview(gateway: &Gateway, state: &RequestState, scope: &Scope) -> String {
+    let budgets = budgets(state, scope).await;
+    let is_up = state.vaults.as_ref().is_none_or(|vaults| vaults.is_up());
+    let keys = state.options.keys.as_ref();
     object(|w| {
         w.key("health").object(|w| {
             w.field_bool("store", is_up);
             w.field_bool("keys", keys.is_none_or(|keys| keys.are_known()));
-            w.field_bool("closing", estate.is_closing());
-            let audit = house.options.audit.as_ref();
+            w.field_bool("closing", gateway.is_closing());
+            let audit = state.options.audit.as_ref();
             w.field_bool("traces", audit.is_some_and(|audit| audit.traces().is_some()));
             w.u64_or_null("tracesWaiting", audit.map(Audit::waiting_now));
             w.u64_or_null("tracesLost", audit.map(|audit| audit.lost().get()));
         });
-        w.key("models").array(|w| models(w, house));
-        w.key("facts").array(|w| facts(w, house, scope));
+        w.key("models").array(|w| models(w, state));
+        w.key("facts").array(|w| facts(w, state, scope));
         w.key("keys").array(|w| {
             if *scope == Scope::All {
                 keys.iter().flat_map(|keys| keys.names()).for_each(|name| w.str(&name));
@@ -78,8 +78,8 @@ impl Budget {
 }
 
 /// The budgets of the keys that somebody may see, and what is spent of those that are one for all requests.
-async fn budgets(house: &House, scope: &Scope) -> Vec<Budget> {
-    let all = house.options.keys.iter().flat_map(|keys| keys.budgets());
+async fn budgets(state: &RequestState, scope: &Scope) -> Vec<Budget> {
+    let all = state.options.keys.iter().flat_map(|keys| keys.budgets());
     let own = all.filter(|(tenant, _)| scope.tenant().is_none_or(|own| own == tenant));
     let mut budgets = Vec::new();
     for (tenant, each) in own {
@@ -87,16 +87,17 @@ async fn budgets(house: &House, scope: &Scope) -> Vec<Budget> {
             if budgets.len() >= BUDGETS {
                 return budgets;
             }
-            let spent = house.tab.spent(house.vaults.as_ref(), &tenant, (unit, of), PATIENCE).await;
+            let spent =
+                state.charges.spent(state.vaults.as_ref(), &tenant, (unit, of), PATIENCE).await;
             budgets.push(Budget { tenant: tenant.clone(), unit, of, rules, spent });
         }
     }
     budgets
 }
 
-fn models(w: &mut Writer, house: &House) {
-    for listed in house.models.list().into_iter().take(MODELS) {
-        let Ok(route) = house.models.find(&listed.name) else { continue };
+fn models(w: &mut Writer, state: &RequestState) {
+    for listed in state.models.list().into_iter().take(MODELS) {
+        let Ok(route) = state.models.find(&listed.name) else { continue };
         let target = &route.target;
         w.object(|w| {
             w.field_str("name", &listed.name);
@@ -109,9 +110,9 @@ fn models(w: &mut Writer, house: &House) {
     }
 }
 
-fn facts(w: &mut Writer, house: &House, scope: &Scope) {
+fn facts(w: &mut Writer, state: &RequestState, scope: &Scope) {
     let is_theirs = |tenant: &_| scope.tenant().is_none_or(|own| own == tenant);
-    let all = house.learned.all(now()).into_iter();
+    let all = state.learned.all(now()).into_iter();
     for (about, repair, since) in all.filter(|(about, _, _)| is_theirs(&about.tenant)).take(FACTS) {
         w.object(|w| {
             w.field_str("tenant", about.tenant.as_str());

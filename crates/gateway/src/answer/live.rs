@@ -3,16 +3,16 @@
 mod memory;
 
 use crate::answer::saving::{Saving, written};
-use crate::house::Stage;
 use crate::load::{AnswerRoom, Load};
 use crate::observe::audit::Transcript;
-use crate::observe::bus::Seen;
+use crate::observe::bus::Reporter;
 use crate::observe::events::Hearing;
 use crate::observe::progress::Progress;
-use crate::observe::story::now;
+use crate::observe::summary::now;
 use crate::request::keeping::Keeping;
 use crate::request::provider_resource::Tap;
-use crate::spending::{Bounds, Tab, text};
+use crate::spending::{Bounds, RequestCharges, text};
+use crate::state::Stage;
 use crate::store::spilling::Spilling;
 use crate::store::vault::Vault;
 use crate::store::waits::Breakers;
@@ -32,7 +32,7 @@ use thinkthrough_core::runaway::Runaway;
 use tokio::sync::watch;
 
 /// One answer: reads the upstream's bytes, gives the caller its own, and makes the record at the end.
-pub(crate) struct Passage {
+pub(crate) struct LiveAnswer {
     /// `None` once the answer is over.
     exchange: Option<Box<Exchange>>,
     keep: Keep,
@@ -85,8 +85,8 @@ pub(crate) struct Keep {
     /// It is a whole answer. A budget or limit books it as its provider counts it, else as reserved.
     pub(crate) is_booked: bool,
     pub(crate) store: Arc<Breakers>,
-    pub(crate) seen: Arc<Seen>,
-    pub(crate) tab: Arc<Tab>,
+    pub(crate) reporter: Arc<Reporter>,
+    pub(crate) charges: Arc<RequestCharges>,
     /// The reaction to a thought that repeats itself.
     pub(crate) runaway: Runaway,
     /// The pool for work on large bodies, and the memory that the answer may hold.
@@ -107,11 +107,11 @@ pub(crate) struct Ended {
     pub(crate) failure: Option<Failure>,
 }
 
-impl Passage {
+impl LiveAnswer {
     /// An answer whose head has arrived.
     pub(crate) fn new(mut exchange: Box<Exchange>, keep: Keep) -> Self {
         let (is_relayed, is_untouched) = (exchange.is_relayed(), exchange.is_untouched());
-        let (room, is_audited) = (Some(keep.load.begin()), keep.seen.is_audited());
+        let (room, is_audited) = (Some(keep.load.begin()), keep.reporter.is_audited());
         // If a stream is not stored, its text is not needed at its end.
         let is_kept = is_audited || keep.vault.is_some() || keep.keeping.is_some();
         let is_forgotten = !is_kept && exchange.outgoing().stream;
@@ -119,8 +119,8 @@ impl Passage {
             exchange.forget();
         }
         let is_value = !exchange.outgoing().stream;
-        let bounds = Bounds::new(&keep.tab, keep.runaway, is_value);
-        Passage {
+        let bounds = Bounds::new(&keep.charges, keep.runaway, is_value);
+        LiveAnswer {
             exchange: Some(exchange),
             is_value,
             is_audited,
@@ -145,23 +145,23 @@ impl Passage {
 
     /// The caller went away: returns the rest of the answer if it is to be drained, and the stage that ends the
     /// draining.
-    pub(crate) fn leave(&mut self) -> Option<(Passage, watch::Receiver<Stage>)> {
+    pub(crate) fn leave(&mut self) -> Option<(LiveAnswer, watch::Receiver<Stage>)> {
         let stage = self.keep.drained.take()?;
         let rest = self.take();
         rest.exchange.is_some().then_some((rest, stage))
     }
 
     /// Moves the rest of the answer out.
-    pub(crate) fn take(&mut self) -> Passage {
+    pub(crate) fn take(&mut self) -> LiveAnswer {
         let (exchange, keep) = (self.exchange.take(), self.keep.clone());
         let (room, hearing) = (self.room.take(), std::mem::take(&mut self.hearing));
         let bounds = std::mem::take(&mut self.bounds);
         let spilling = std::mem::take(&mut self.spilling);
-        Passage { exchange, keep, room, hearing, bounds, spilling, ..*self }
+        LiveAnswer { exchange, keep, room, hearing, bounds, spilling, ..*self }
     }
 
     /// Returns the rest of an answer that is not drained, if its record waits for spilled thoughts.
-    pub(crate) fn leave_spilled(&mut self) -> Option<Passage> {
+    pub(crate) fn leave_spilled(&mut self) -> Option<LiveAnswer> {
         (self.spilling.is_used() && self.exchange.is_some()).then(|| self.take())
     }
 
@@ -180,8 +180,8 @@ impl Passage {
         self.keep.is_booked
     }
 
-    pub(crate) fn seen(&self) -> Arc<Seen> {
-        Arc::clone(&self.keep.seen)
+    pub(crate) fn reporter(&self) -> Arc<Reporter> {
+        Arc::clone(&self.keep.reporter)
     }
 
     pub(crate) fn load(&self) -> Load {
@@ -211,23 +211,23 @@ impl Passage {
         if let Some(exchange) = &mut self.exchange {
             let (has_thought, has_text) = (&mut self.has_thought, &mut self.has_text);
             let has_reasoned = &mut self.has_reasoned;
-            let (seen, heard, kept) = (&self.keep.seen, &mut self.heard, &mut self.kept);
+            let (reporter, heard, kept) = (&self.keep.reporter, &mut self.heard, &mut self.kept);
             let (hearing, bounds) = (&mut self.hearing, &mut self.bounds);
-            seen.tune(hearing);
+            reporter.tune(hearing);
             exchange.push(&bytes, &mut out, &mut |event: Event<'_>| {
                 *heard += text(event);
                 *kept += weight(event);
-                bounds.hear(event, seen);
+                bounds.hear(event, reporter);
                 hearing.event(event);
                 *has_reasoned |= matches!(event, Event::ThinkingStart { .. });
                 match event {
                     Event::ThinkingDelta { delta, .. } if !*has_thought && !delta.is_empty() => {
                         *has_thought = true;
-                        seen.tell(&Progress::FirstThought);
+                        reporter.tell(&Progress::FirstThought);
                     }
                     Event::TextDelta { delta, .. } if !*has_text && !delta.is_empty() => {
                         *has_text = true;
-                        seen.tell(&Progress::FirstText);
+                        reporter.tell(&Progress::FirstText);
                     }
                     _ => {}
                 }
@@ -254,10 +254,10 @@ impl Passage {
         let mut settled = came.settled(answer.usage.as_ref());
         settled.usage.is_priced_apart |= tier::is_reported(answer);
         match self.keep.is_booked && !is_whole && answer.usage.is_none() {
-            true => self.keep.tab.forfeit(),
-            false => self.keep.tab.settle(&settled, came),
+            true => self.keep.charges.forfeit(),
+            false => self.keep.charges.settle(&settled, came),
         }
-        self.keep.seen.tell(&Progress::Said { answer, settled: &settled, is_stopped });
+        self.keep.reporter.tell(&Progress::Said { answer, settled: &settled, is_stopped });
     }
 
     /// Whether the answer is complete, so that no more of it can come.
@@ -305,15 +305,15 @@ impl Passage {
     fn leave_trace(&mut self, transcript: Transcript) {
         let mut copy = self.keep.load.share.reserve();
         match copy.grow_copy(transcript.size()) {
-            true => self.keep.seen.gathered(transcript, copy),
-            false => self.keep.seen.loses_trace(),
+            true => self.keep.reporter.gathered(transcript, copy),
+            false => self.keep.reporter.loses_trace(),
         }
     }
 
     /// Handles an event of the end. It is for listeners and counters only, because the answer itself has its content.
     fn last(&mut self, event: Event<'_>) {
         self.heard += text(event);
-        self.bounds.hear(event, &self.keep.seen);
+        self.bounds.hear(event, &self.keep.reporter);
         self.hearing.event(event);
         self.has_reasoned |= matches!(event, Event::ThinkingStart { .. });
     }
@@ -342,7 +342,7 @@ impl Passage {
         }
         let (is_relayed, kept_bytes) = (self.is_relayed, self.kept);
         let load = self.keep.load.clone();
-        let (seen, store) = (Arc::clone(&self.keep.seen), Arc::clone(&self.keep.store));
+        let (reporter, store) = (Arc::clone(&self.keep.reporter), Arc::clone(&self.keep.store));
         let breakers = Arc::clone(&store);
         let work = async move {
             // Asks the circuit breaker once per answer, and only before a wait for a commit. Without it, waiting
@@ -354,7 +354,7 @@ impl Passage {
                 let held = room.clone();
                 let lost = Box::new(move || {
                     drop(held);
-                    seen.tell(&Progress::Unsaved);
+                    reporter.tell(&Progress::Unsaved);
                 });
                 match vault.hand_over(records, lost).await {
                     Ok(None) => true,
@@ -392,13 +392,13 @@ impl Passage {
             drop(room);
             records && named && kept
         };
-        let seen = Arc::clone(&self.keep.seen);
-        Some(Saving::by(work, store, seen))
+        let reporter = Arc::clone(&self.keep.reporter);
+        Some(Saving::by(work, store, reporter))
     }
 }
 
 /// The caller went away, and has seen the received part. The complete thoughts of that part can be restored later.
-impl Drop for Passage {
+impl Drop for LiveAnswer {
     fn drop(&mut self) {
         let Some(mut exchange) = self.exchange.take() else { return };
         self.lose_spilled(&mut exchange, false);
@@ -408,8 +408,8 @@ impl Drop for Passage {
     }
 }
 
-impl fmt::Debug for Passage {
+impl fmt::Debug for LiveAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Passage").field("is_relayed", &self.is_relayed).finish_non_exhaustive()
+        f.debug_struct("LiveAnswer").field("is_relayed", &self.is_relayed).finish_non_exhaustive()
     }
 }

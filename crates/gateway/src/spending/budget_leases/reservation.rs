@@ -3,7 +3,7 @@
 //! Two things may be missing. What is spent does not come back: the request is refused at once. What others have reserved
 //! comes back when their answers are over: the request waits a little, and is told to ask again if that was not enough.
 
-use super::{About, Held, Purse};
+use super::{About, BudgetLeases, Held};
 use crate::store::vault::{Ledgers, VaultError};
 use std::fmt;
 use std::pin::pin;
@@ -84,7 +84,7 @@ impl Demand {
     }
 }
 
-impl Purse {
+impl BudgetLeases {
     /// Reserves tokens of a budget, as many as there are and are wanted.
     pub(crate) async fn reserve(
         self: &Arc<Self>,

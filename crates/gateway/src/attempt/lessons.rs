@@ -2,7 +2,7 @@
 
 use crate::attempt::refused::{Restored, mark};
 use crate::attempt::sending::Outcome;
-use crate::house::House;
+use crate::state::RequestState;
 use crate::store::learned::{Learned, about, now};
 use std::sync::Arc;
 use thinkthrough_client::ClientError;
@@ -11,19 +11,19 @@ use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::provider::Target;
 use thinkthrough_store::About;
 
-/// The repairs on one way, and what they are about.
+/// The repairs for one candidate, and what they are about.
 #[derive(Clone, Default)]
 pub(crate) struct Lessons {
-    /// The subject. Known once the way is prepared.
+    /// The subject. Known once the attempt is prepared.
     about: Option<About>,
-    pub(crate) mending: Mending,
+    pub(crate) lessons: Mending,
 }
 
 impl Lessons {
     /// Loads the facts about the model.
     pub(crate) fn learn(&mut self, tenant: Tenant, target: &Target, learned: &Learned) {
         let about = about(tenant, target);
-        self.mending.learn(learned.of(&about, now()));
+        self.lessons.learn(learned.of(&about, now()));
         self.about = Some(about);
     }
 
@@ -31,7 +31,7 @@ impl Lessons {
     pub(crate) fn apply(&mut self, asked: &mut RequestContext<'_>, learned: &Learned) {
         let about = self.about.as_ref();
         let known = about.map(|about| learned.refused(about, now())).unwrap_or_default();
-        self.mending.apply(asked, known);
+        self.lessons.apply(asked, known);
     }
 
     /// The state for the next try after a refusal. `None` if no repair fits.
@@ -39,8 +39,8 @@ impl Lessons {
         // Without a tenant the vault has no thoughts that could go back.
         let has_more = self.about.is_some();
         let sent = Sent { body: &sent.body, put_back: &sent.put_back, target, has_more };
-        let mending = self.mending.after(said, sent)?;
-        Some(Lessons { mending, about: self.about.clone() })
+        let lessons = self.lessons.after(said, sent)?;
+        Some(Lessons { lessons, about: self.about.clone() })
     }
 
     /// Stores the lesson of a repair after a success. Drops a known fact that led to a refusal.
@@ -48,26 +48,26 @@ impl Lessons {
         &self,
         outcome: &Result<Outcome, ClientError>,
         sent: Option<&Restored>,
-        house: &Arc<House>,
+        state: &Arc<RequestState>,
         is_kept: bool,
     ) {
-        let House { learned, seen, .. } = &**house;
+        let RequestState { learned, reporter, .. } = &**state;
         let Some(about) = &self.about else { return };
         match outcome {
             Ok(Outcome::Answer { .. }) => {
                 let vault = sent.and_then(|sent| sent.vault.clone());
-                if let Some((vault, (cause, records))) = vault.zip(self.mending.fault()) {
-                    mark(vault, cause, records.to_vec(), seen);
+                if let Some((vault, (cause, records))) = vault.zip(self.lessons.fault()) {
+                    mark(vault, cause, records.to_vec(), reporter);
                 }
-                if !self.mending.marks().is_empty() {
-                    learned.refuse(about.clone(), self.mending.marks(), now());
+                if !self.lessons.marks().is_empty() {
+                    learned.refuse(about.clone(), self.lessons.marks(), now());
                 }
-                if let Some(repair) = self.mending.fact() {
+                if let Some(repair) = self.lessons.fact() {
                     learned.add(about.clone(), repair, now(), is_kept);
                 }
             }
             Ok(Outcome::Refused(refused)) => {
-                if self.mending.is_wrong(&String::from_utf8_lossy(&refused.body)) {
+                if self.lessons.is_wrong(&String::from_utf8_lossy(&refused.body)) {
                     learned.forget(about, now());
                 }
             }

@@ -33,7 +33,8 @@ impl Ledgers for Counting {
 
 #[tokio::test(start_paused = true)]
 async fn req_budget_of_a_key_that_asks_again_and_again_is_seldom_asked_of_its_ledger() {
-    let purse = Arc::new(Purse::new(&Arc::new(Bus::new(Log::off(), Traces::off(), None, None))));
+    let budget_leases =
+        Arc::new(BudgetLeases::new(&Arc::new(Bus::new(Log::off(), Traces::off(), None, None))));
     let counting = Arc::new(Counting::default());
     let ledgers: Arc<dyn Ledgers> = Arc::clone(&counting) as _;
     let tenant = Tenant::named("alice").unwrap();
@@ -44,7 +45,8 @@ async fn req_budget_of_a_key_that_asks_again_and_again_is_seldom_asked_of_its_le
         let (session, run) = (String::new(), String::new());
         let unit = Unit::Reasoning;
         let about = About { tenant: tenant.clone(), scope: Scope::Key, unit, session, run };
-        let asking = purse.reserve(&ledgers, key.clone(), (rules, about), patient(Ask::up_to(64)));
+        let asking =
+            budget_leases.reserve(&ledgers, key.clone(), (rules, about), patient(Ask::up_to(64)));
         let reserved = asking.await.unwrap();
         tokio::time::sleep(Duration::from_millis(5)).await;
         reserved.settle(5);
@@ -55,15 +57,16 @@ async fn req_budget_of_a_key_that_asks_again_and_again_is_seldom_asked_of_its_le
     assert!(asked < 20, "{asked} of 400 requests asked");
     // Nobody uses it any more: all of it is given back within a second.
     tokio::time::sleep(REPORT * 4).await;
-    let held = purse.held.lock().unwrap().get(&key).map(|held| held.state().share.idle());
+    let held = budget_leases.held.lock().unwrap().get(&key).map(|held| held.state().share.idle());
     assert_eq!(held.unwrap_or_default(), 0);
     assert_eq!(ledgers.used(&key).await.unwrap(), 2_000);
 }
 
 #[tokio::test(start_paused = true)]
 async fn req_budget_that_only_warns_books_each_of_requests_that_are_far_apart() {
-    let purse = Arc::new(Purse::new(&Arc::new(Bus::new(Log::off(), Traces::off(), None, None))));
-    let (ledgers, tenant) = (purse.ledgers(None), Tenant::named("alice").unwrap());
+    let budget_leases =
+        Arc::new(BudgetLeases::new(&Arc::new(Bus::new(Log::off(), Traces::off(), None, None))));
+    let (ledgers, tenant) = (budget_leases.ledgers(None), Tenant::named("alice").unwrap());
     let key = LedgerKey::new(&tenant, "key", "");
     let rules = |on_exceed| {
         let max = Limit::from_config(100);
@@ -78,7 +81,7 @@ async fn req_budget_that_only_warns_books_each_of_requests_that_are_far_apart() 
             session,
             run,
         };
-        purse.reserve(&ledgers, key.clone(), (rules(on_exceed), about), patient(ask)).await
+        budget_leases.reserve(&ledgers, key.clone(), (rules(on_exceed), about), patient(ask)).await
     };
     for _ in 0..3 {
         let reserved = reserve(OnExceed::Warn, Ask::up_to(50)).await;
@@ -92,8 +95,9 @@ async fn req_budget_that_only_warns_books_each_of_requests_that_are_far_apart() 
 /// Each of two gateways has a part of what one request needs.
 #[tokio::test(start_paused = true)]
 async fn req_budget_that_lies_about_in_pieces_is_enough_for_whoever_needs_all_of_it() {
-    let purses = [0, 1]
-        .map(|_| Arc::new(Purse::new(&Arc::new(Bus::new(Log::off(), Traces::off(), None, None)))));
+    let purses = [0, 1].map(|_| {
+        Arc::new(BudgetLeases::new(&Arc::new(Bus::new(Log::off(), Traces::off(), None, None))))
+    });
     let ledgers: Arc<dyn Ledgers> = Arc::new(Own::default());
     let tenant = Tenant::named("alice").unwrap();
     let key = LedgerKey::new(&tenant, "key", "");
@@ -126,9 +130,9 @@ async fn req_budget_that_lies_about_in_pieces_is_enough_for_whoever_needs_all_of
     assert!(took < REPORT / 2, "{took:?}");
 }
 
-/// A purse with a budget of this key, and what reserves in it.
+/// Leases of a budget of this key, and what reserves in it.
 struct Alice {
-    purse: Arc<Purse>,
+    budget_leases: Arc<BudgetLeases>,
     ledgers: Arc<dyn Ledgers>,
     max: u64,
     on_exceed: OnExceed,
@@ -137,9 +141,9 @@ struct Alice {
 impl Alice {
     fn new(max: u64, on_exceed: OnExceed) -> Self {
         let bus = Arc::new(Bus::new(Log::off(), Traces::off(), None, None));
-        let purse = Arc::new(Purse::new(&bus));
-        let ledgers = purse.ledgers(None);
-        Alice { purse, ledgers, max, on_exceed }
+        let budget_leases = Arc::new(BudgetLeases::new(&bus));
+        let ledgers = budget_leases.ledgers(None);
+        Alice { budget_leases, ledgers, max, on_exceed }
     }
 
     fn key(&self) -> LedgerKey {
@@ -152,13 +156,13 @@ impl Alice {
         let (tenant, unit) = (Tenant::named("alice").unwrap(), Unit::Reasoning);
         let (session, run) = (String::new(), String::new());
         let about = About { tenant, scope: Scope::Key, unit, session, run };
-        self.purse.reserve(&self.ledgers, self.key(), (rules, about), demand).await
+        self.budget_leases.reserve(&self.ledgers, self.key(), (rules, about), demand).await
     }
 
     async fn grow(&self, reservation: &mut Reservation, wanted: u64) -> Result<u64, Denied> {
         let held = Arc::clone(reservation.held().unwrap());
         let demand = Demand { own: reservation.tokens(), ..Demand::of(Ask::up_to(wanted)) };
-        let tokens = self.purse.grow(&held, demand).await?;
+        let tokens = self.budget_leases.grow(&held, demand).await?;
         reservation.add(tokens);
         Ok(tokens)
     }
@@ -225,8 +229,14 @@ async fn req_budget_of_a_gateway_that_ends_in_good_order_is_held_by_nobody() {
     for _ in 0..5 {
         own.reserve(patient(Ask::up_to(100))).await.unwrap().settle(50);
     }
-    own.purse.close().await;
-    let held = own.purse.held.lock().unwrap().get(&own.key()).map(|held| held.state().share.idle());
+    own.budget_leases.close().await;
+    let held = own
+        .budget_leases
+        .held
+        .lock()
+        .unwrap()
+        .get(&own.key())
+        .map(|held| held.state().share.idle());
     assert_eq!(held.unwrap_or_default(), 0);
     assert_eq!(own.ledgers.used(&own.key()).await.unwrap(), 250);
 }
@@ -258,7 +268,7 @@ impl Ledgers for Late {
 async fn req_budget_waits_for_a_ledger_that_is_late_and_not_for_one_that_is_away() {
     for (takes, waits, is_given) in [(1_300, 1, true), (3_900, 3, true), (90_000, 4, false)] {
         let bus = Arc::new(Bus::new(Log::off(), Traces::off(), None, None));
-        let purse = Arc::new(Purse::new(&bus));
+        let budget_leases = Arc::new(BudgetLeases::new(&bus));
         let late = Late(Own::default(), Duration::from_millis(takes));
         let ledgers: Arc<dyn Ledgers> = Arc::new(late);
         let tenant = Tenant::named("alice").unwrap();
@@ -268,7 +278,7 @@ async fn req_budget_waits_for_a_ledger_that_is_late_and_not_for_one_that_is_away
         let (session, run) = (String::new(), String::new());
         let about = About { tenant, scope: Scope::Key, unit: Unit::Reasoning, session, run };
         let began = Instant::now();
-        let asking = purse.reserve(&ledgers, key, (rules, about), patient(Ask::up_to(64)));
+        let asking = budget_leases.reserve(&ledgers, key, (rules, about), patient(Ask::up_to(64)));
         let reserved = asking.await.map(|reserved| reserved.tokens());
         let expected = if is_given { Ok(64) } else { Err(Denied::Unknown) };
         assert_eq!((reserved, began.elapsed().as_secs()), (expected, waits), "{takes}");

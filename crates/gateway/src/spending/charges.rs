@@ -1,11 +1,11 @@
 //! What one request has taken, settled when its answer is over.
 
 use super::allow::Room;
+use super::budget_leases::{BudgetLeases, Demand, Denied, Held, Reservation};
 use super::came::Came;
 use super::limits::{Charge, Limited, Limits, Whose};
 use super::money::Bill;
-use super::purse::{Demand, Denied, Held, Purse, Reservation};
-use crate::observe::bus::Seen;
+use crate::observe::bus::Reporter;
 use crate::observe::progress::Progress;
 use crate::store::vault::Vaults;
 use std::fmt;
@@ -16,10 +16,10 @@ use thinkthrough_core::settled::Settled;
 use thinkthrough_core::tokens::TokenSource;
 
 /// The charges of one request: at its key, at the provider that was asked last, and to the key's budgets.
-pub(crate) struct Tab {
+pub(crate) struct RequestCharges {
     limits: Arc<Limits>,
-    pub(super) purse: Arc<Purse>,
-    pub(super) seen: Arc<Seen>,
+    pub(super) budget_leases: Arc<BudgetLeases>,
+    pub(super) reporter: Arc<Reporter>,
     /// Where gateways share limits.
     vaults: Option<Arc<dyn Vaults>>,
     charges: Mutex<Charges>,
@@ -52,16 +52,23 @@ pub(crate) struct Most {
     pub(crate) all: Option<u64>,
 }
 
-impl Tab {
+impl RequestCharges {
     /// Nothing was taken yet.
     pub(crate) fn open(
         limits: &Arc<Limits>,
-        purse: &Arc<Purse>,
-        seen: &Arc<Seen>,
+        budget_leases: &Arc<BudgetLeases>,
+        reporter: &Arc<Reporter>,
         vaults: Option<&Arc<dyn Vaults>>,
     ) -> Arc<Self> {
-        let (limits, purse, seen) = (Arc::clone(limits), Arc::clone(purse), Arc::clone(seen));
-        Arc::new(Tab { limits, purse, seen, vaults: vaults.cloned(), charges: Mutex::default() })
+        let (limits, budget_leases, reporter) =
+            (Arc::clone(limits), Arc::clone(budget_leases), Arc::clone(reporter));
+        Arc::new(RequestCharges {
+            limits,
+            budget_leases,
+            reporter,
+            vaults: vaults.cloned(),
+            charges: Mutex::default(),
+        })
     }
 
     /// The request counts at its key.
@@ -108,7 +115,7 @@ impl Tab {
     ) -> Result<Charge, Limited> {
         let charge = self.limits.admit(whose, limits, tokens, self.vaults.as_ref()).await?;
         if charge.is_alone {
-            self.seen.tell(&Progress::LetOutAlone { by });
+            self.reporter.tell(&Progress::LetOutAlone { by });
         }
         Ok(charge)
     }
@@ -200,7 +207,7 @@ impl Tab {
             all.collect()
         });
         for (held, demand) in lacking {
-            let grown = self.purse.grow(&held, demand).await;
+            let grown = self.budget_leases.grow(&held, demand).await;
             let tokens = grown.map_err(|denied| (denied, held.scope()))?;
             let is_kept = self.change(|Charges { paid, .. }| {
                 let is_it =
@@ -245,8 +252,8 @@ impl Paid {
     }
 }
 
-impl fmt::Debug for Tab {
+impl fmt::Debug for RequestCharges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tab").field("charges", &self.charges).finish_non_exhaustive()
+        f.debug_struct("RequestCharges").field("charges", &self.charges).finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
 //! Sign-ins to the viewer: of the operator by a link that lets one browser in, and of callers with a key of the gateway.
 
-use crate::door::{Turned, turned};
 use crate::load::{FairPool, Holder, Place};
+use crate::rejection::{Rejection, rejection};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,22 +13,22 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a link lets somebody in.
 const LINK: Duration = Duration::from_secs(10 * 60);
 
-/// Who may look into the viewer. Clones are handles to the same door.
+/// Who may look into the viewer. Clones are handles to the same state.
 #[derive(Clone, Default)]
 pub struct Viewer {
-    inner: Arc<Mutex<Door>>,
+    inner: Arc<Mutex<State>>,
 }
 
 /// Tokens are known by their digests, so that nothing here lets anybody in who reads it.
 #[derive(Default)]
-struct Door {
+struct State {
     /// The last link that was made, until it is used.
     link: Option<(Instant, blake3::Hash)>,
-    guests: HashMap<blake3::Hash, Guest>,
+    sign_ins: HashMap<blake3::Hash, SignIn>,
 }
 
 /// A person who signed in.
-struct Guest {
+struct SignIn {
     since: Instant,
     who: Who,
     /// The holder of the place.
@@ -57,7 +57,7 @@ impl Viewer {
     #[must_use]
     pub fn invite(&self, now: Instant) -> Option<String> {
         let token = token()?;
-        self.door().link = Some((now, blake3::hash(token.as_bytes())));
+        self.state().link = Some((now, blake3::hash(token.as_bytes())));
         Some(token)
     }
 
@@ -67,59 +67,61 @@ impl Viewer {
         let is_it = |(since, known): &mut (Instant, blake3::Hash)| {
             *known == hash && now.duration_since(*since) < LINK
         };
-        self.door().link.take_if(is_it).is_some()
+        self.state().link.take_if(is_it).is_some()
     }
 
-    /// Lets a person in, and gives the token of the visit. If the holder has no place left, its own oldest guest goes.
+    /// Lets a person in, and gives the token of the visit. If the holder has no place left, its own oldest sign-in ends.
     pub(crate) fn admit(
         &self,
         who: Who,
         (pool, holder): (&FairPool, Holder),
         now: Instant,
-    ) -> Result<String, Turned> {
+    ) -> Result<String, Rejection> {
         let token = token().ok_or_else(|| {
-            turned(503, "no_random_numbers", "the system has no random numbers; try again later")
+            rejection(503, "no_random_numbers", "the system has no random numbers; try again later")
         })?;
-        let mut door = self.door();
-        door.guests.retain(|_, guest| now.duration_since(guest.since) < DAY);
+        let mut state = self.state();
+        state.sign_ins.retain(|_, sign_in| now.duration_since(sign_in.since) < DAY);
         let place = match pool.take(&holder) {
             Ok(place) => place,
-            Err(denied) => door.own_place(&holder).ok_or_else(|| denied.turned())?,
+            Err(denied) => state.own_place(&holder).ok_or_else(|| denied.rejection())?,
         };
-        let guest = Guest { since: now, who, holder, place };
-        door.guests.insert(blake3::hash(token.as_bytes()), guest);
+        let sign_in = SignIn { since: now, who, holder, place };
+        state.sign_ins.insert(blake3::hash(token.as_bytes()), sign_in);
         Ok(token)
     }
 
     /// Who shows this.
-    pub(crate) fn guest(&self, token: &str, now: Instant) -> Option<Who> {
-        let door = self.door();
-        let guest = door.guests.get(&blake3::hash(token.as_bytes()))?;
-        (now.duration_since(guest.since) < DAY).then(|| guest.who.clone())
+    pub(crate) fn signed_in(&self, token: &str, now: Instant) -> Option<Who> {
+        let state = self.state();
+        let sign_in = state.sign_ins.get(&blake3::hash(token.as_bytes()))?;
+        (now.duration_since(sign_in.since) < DAY).then(|| sign_in.who.clone())
     }
 
     /// Whoever shows this goes.
     pub(crate) fn leave(&self, token: &str) {
-        self.door().guests.remove(&blake3::hash(token.as_bytes()));
+        self.state().sign_ins.remove(&blake3::hash(token.as_bytes()));
     }
 
-    fn door(&self) -> MutexGuard<'_, Door> {
+    fn state(&self) -> MutexGuard<'_, State> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Door {
-    /// The place of the holder's oldest guest, who goes.
+impl State {
+    /// The place of the holder's oldest sign-in, which ends.
     fn own_place(&mut self, holder: &Holder) -> Option<Place> {
-        let own = self.guests.iter().filter(|(_, guest)| guest.holder == *holder);
-        let oldest = *own.min_by_key(|(_, guest)| guest.since)?.0;
-        self.guests.remove(&oldest).map(|guest| guest.place)
+        let own = self.sign_ins.iter().filter(|(_, sign_in)| sign_in.holder == *holder);
+        let oldest = *own.min_by_key(|(_, sign_in)| sign_in.since)?.0;
+        self.sign_ins.remove(&oldest).map(|sign_in| sign_in.place)
     }
 }
 
 impl fmt::Debug for Viewer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Viewer").field("guests", &self.door().guests.len()).finish_non_exhaustive()
+        f.debug_struct("Viewer")
+            .field("sign_ins", &self.state().sign_ins.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -144,11 +146,11 @@ mod tests {
         let pools = Pools::new(&Gauges::default());
         let pool = (&pools.sign_ins, Holder::Operator);
         let token = viewer.admit(Who::Operator, pool, now).unwrap();
-        assert!(viewer.guest(&token, now + DAY / 2).is_some());
-        assert!(viewer.guest(&token, now + DAY).is_none());
-        assert!(viewer.guest(&link, now).is_none());
+        assert!(viewer.signed_in(&token, now + DAY / 2).is_some());
+        assert!(viewer.signed_in(&token, now + DAY).is_none());
+        assert!(viewer.signed_in(&link, now).is_none());
         viewer.leave(&token);
-        assert!(viewer.guest(&token, now).is_none());
+        assert!(viewer.signed_in(&token, now).is_none());
     }
 
     #[test]
@@ -170,7 +172,7 @@ mod tests {
             let at = now + Duration::from_secs(at);
             viewer.admit(Who::Key(Secret::new("k")), (&pools.sign_ins, holder), at).unwrap()
         };
-        let is_in = |token: &str| viewer.guest(token, now).is_some();
+        let is_in = |token: &str| viewer.signed_in(token, now).is_some();
         let (operator, alice) = (admit(None, 0), admit(Some("alice"), 1));
         let all: Vec<String> =
             (2..3 * GUESTS as u64).map(|at| admit(Some("mallory"), at)).collect();

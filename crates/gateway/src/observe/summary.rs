@@ -19,7 +19,7 @@ const LONGEST: usize = 200;
 
 /// One request, from its head to its end; nothing of what was said in it.
 #[derive(Clone, Debug)]
-pub(crate) struct Story {
+pub(crate) struct Summary {
     /// Milliseconds since 1970.
     pub(crate) at: u64,
     began: Instant,
@@ -101,10 +101,10 @@ pub(crate) struct Said {
     pub(crate) finish_reason: Option<String>,
 }
 
-impl Story {
+impl Summary {
     /// A request came.
     pub(crate) fn new(at: u64, route: &'static str) -> Self {
-        Story {
+        Summary {
             at,
             began: Instant::now(),
             route,
@@ -140,14 +140,14 @@ impl Story {
     }
 
     /// What came behind its end: an answer that was heard for nobody.
-    pub(crate) fn drained(&self, heard: Heard, usage: Option<&Usage>, took: Duration) -> Story {
+    pub(crate) fn drained(&self, heard: Heard, usage: Option<&Usage>, took: Duration) -> Summary {
         let outcome = match heard {
             Heard::Completed => "drained",
             Heard::Failed => "failed",
             Heard::Left => "cancelled",
         };
         let spent = usage.map(spent).unwrap_or_default();
-        Story { outcome, spent, total: took, ..self.clone() }
+        Summary { outcome, spent, total: took, ..self.clone() }
     }
 
     /// How long ago the request came.
@@ -323,10 +323,10 @@ mod tests {
         for (status, expected) in
             [(200, "completed"), (404, "completed"), (502, "failed"), (503, "failed")]
         {
-            let mut story = Story::new(7, "chat");
-            story.status = status;
-            story.hear(&Progress::Ended { outcome: "completed", bytes: 1 });
-            assert_eq!(story.outcome, expected, "{status}");
+            let mut summary = Summary::new(7, "chat");
+            summary.status = status;
+            summary.hear(&Progress::Ended { outcome: "completed", bytes: 1 });
+            assert_eq!(summary.outcome, expected, "{status}");
         }
     }
 }

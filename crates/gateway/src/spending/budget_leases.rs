@@ -12,7 +12,7 @@ use super::silence::{AWAY, Silence};
 use crate::names::random_id;
 use crate::observe::bus::Bus;
 use crate::observe::progress::BudgetReached;
-use crate::observe::story::now;
+use crate::observe::summary::now;
 use crate::store::vault::{Later, Ledgers, VaultError, Vaults};
 use std::collections::HashMap;
 use std::fmt;
@@ -32,7 +32,7 @@ const REPORT: Duration = Duration::from_millis(300);
 const ALIVE: Duration = Duration::from_secs(15);
 
 /// All budgets of which this gateway holds something.
-pub(crate) struct Purse {
+pub(crate) struct BudgetLeases {
     held: Mutex<HashMap<LedgerKey, Arc<Held>>>,
     /// The ledgers of a gateway that has no store.
     own: Arc<Own>,
@@ -85,10 +85,10 @@ pub(crate) struct About {
     pub(crate) run: String,
 }
 
-impl Purse {
+impl BudgetLeases {
     pub(crate) fn new(bus: &Arc<Bus>) -> Self {
         let (held, own, silence) = (Mutex::default(), Arc::default(), Mutex::default());
-        Purse { held, own, silence, bus: Arc::clone(bus) }
+        BudgetLeases { held, own, silence, bus: Arc::clone(bus) }
     }
 
     fn silence(&self) -> MutexGuard<'_, Silence> {
@@ -143,8 +143,8 @@ impl Purse {
             settled: Notify::new(),
         });
         all.insert(key, Arc::clone(&held));
-        let (purse, reporting) = (Arc::clone(self), Arc::clone(&held));
-        tokio::spawn(purse.report(reporting));
+        let (budget_leases, reporting) = (Arc::clone(self), Arc::clone(&held));
+        tokio::spawn(budget_leases.report(reporting));
         held
     }
 
@@ -298,9 +298,9 @@ impl Held {
     }
 }
 
-impl fmt::Debug for Purse {
+impl fmt::Debug for BudgetLeases {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Purse").finish_non_exhaustive()
+        f.debug_struct("BudgetLeases").finish_non_exhaustive()
     }
 }
 
