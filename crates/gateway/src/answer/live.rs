@@ -6,7 +6,7 @@ use crate::answer::saving::{Saving, written};
 use crate::load::{AnswerRoom, Load};
 use crate::observe::audit::Transcript;
 use crate::observe::bus::Reporter;
-use crate::observe::events::Hearing;
+use crate::observe::events::AnswerEvents;
 use crate::observe::progress::Progress;
 use crate::observe::summary::now;
 use crate::request::keeping::Keeping;
@@ -39,7 +39,7 @@ pub(crate) struct LiveAnswer {
     /// Its trace is stored, made of the same text as its record.
     is_audited: bool,
     /// Sends its events to the listeners.
-    hearing: Hearing,
+    answer_events: AnswerEvents,
     /// The first thought was reported; `has_text` is the same for the first text.
     has_thought: bool,
     has_text: bool,
@@ -124,7 +124,7 @@ impl LiveAnswer {
             exchange: Some(exchange),
             is_value,
             is_audited,
-            hearing: Hearing::default(),
+            answer_events: AnswerEvents::default(),
             keep,
             has_thought: false,
             has_text: false,
@@ -154,10 +154,10 @@ impl LiveAnswer {
     /// Moves the rest of the answer out.
     pub(crate) fn take(&mut self) -> LiveAnswer {
         let (exchange, keep) = (self.exchange.take(), self.keep.clone());
-        let (room, hearing) = (self.room.take(), std::mem::take(&mut self.hearing));
+        let (room, answer_events) = (self.room.take(), std::mem::take(&mut self.answer_events));
         let bounds = std::mem::take(&mut self.bounds);
         let spilling = std::mem::take(&mut self.spilling);
-        LiveAnswer { exchange, keep, room, hearing, bounds, spilling, ..*self }
+        LiveAnswer { exchange, keep, room, answer_events, bounds, spilling, ..*self }
     }
 
     /// Returns the rest of an answer that is not drained, if its record waits for spilled thoughts.
@@ -212,13 +212,13 @@ impl LiveAnswer {
             let (has_thought, has_text) = (&mut self.has_thought, &mut self.has_text);
             let has_reasoned = &mut self.has_reasoned;
             let (reporter, heard, kept) = (&self.keep.reporter, &mut self.heard, &mut self.kept);
-            let (hearing, bounds) = (&mut self.hearing, &mut self.bounds);
-            reporter.tune(hearing);
+            let (answer_events, bounds) = (&mut self.answer_events, &mut self.bounds);
+            reporter.tune(answer_events);
             exchange.push(&bytes, &mut out, &mut |event: Event<'_>| {
                 *heard += text(event);
                 *kept += weight(event);
                 bounds.hear(event, reporter);
-                hearing.event(event);
+                answer_events.event(event);
                 *has_reasoned |= matches!(event, Event::ThinkingStart { .. });
                 match event {
                     Event::ThinkingDelta { delta, .. } if !*has_thought && !delta.is_empty() => {
@@ -232,7 +232,7 @@ impl LiveAnswer {
                     _ => {}
                 }
             });
-            hearing.pause();
+            answer_events.pause();
         }
         if self.is_untouched { bytes } else { out.into() }
     }
@@ -244,7 +244,7 @@ impl LiveAnswer {
 
     /// After a silence, sends the listeners text that masking held back.
     pub(crate) fn poll_quiet(&mut self, cx: &mut Context<'_>) {
-        self.hearing.poll_quiet(cx);
+        self.answer_events.poll_quiet(cx);
     }
 
     /// Books the size of the answer, and reports it to all observers.
@@ -296,7 +296,7 @@ impl LiveAnswer {
             &mut |answer: &Answer| transcript = is_audited.then(|| Transcript::of(answer)),
         );
         transcript.into_iter().for_each(|transcript| self.leave_trace(transcript));
-        self.hearing.end();
+        self.answer_events.end();
         self.settle(&done.answer, is_stopped);
         done
     }
@@ -314,7 +314,7 @@ impl LiveAnswer {
     fn last(&mut self, event: Event<'_>) {
         self.heard += text(event);
         self.bounds.hear(event, &self.keep.reporter);
-        self.hearing.event(event);
+        self.answer_events.event(event);
         self.has_reasoned |= matches!(event, Event::ThinkingStart { .. });
     }
 

@@ -2,7 +2,7 @@
 
 use crate::load::{Pools, Reservation};
 use crate::observe::audit::{Audit, Confirming, Labels, Transcript, draft};
-use crate::observe::events::{Events, Hearing, Outbox, Whose};
+use crate::observe::events::{AnswerEvents, Events, Outbox, Whose};
 use crate::observe::log::Log;
 use crate::observe::metrics::Metrics;
 use crate::observe::progress::{BudgetReached, Heard, News, Progress};
@@ -199,13 +199,14 @@ impl Reporter {
     }
 
     /// More of its answer comes: whoever began to listen hears it from here on, unless its words are for nobody.
-    pub(crate) fn tune(&self, hearing: &mut Hearing) {
+    pub(crate) fn tune(&self, answer_events: &mut AnswerEvents) {
         let generation = self.bus.events.as_ref().map_or(0, Events::generation);
-        if !hearing.is_of(generation) {
+        if !answer_events.is_of(generation) {
             let state = self.state();
             let whose = state.whose.as_ref().filter(|_| state.is_kept);
             let heard = self.bus.events().zip(whose);
-            hearing.tune(generation, heard.map(|(events, whose)| (events, whose, &state.summary)));
+            answer_events
+                .tune(generation, heard.map(|(events, whose)| (events, whose, &state.summary)));
         }
     }
 

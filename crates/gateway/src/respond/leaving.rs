@@ -302,14 +302,14 @@ mod tests {
             let (bus, live) = left();
             let (_open, stage) = watch::channel(Stage::Open);
             let (sender, body) = BodyStream::channel();
-            let hearing = tokio::spawn(hear(body, live, stage, Instant::now()));
+            let answer_events = tokio::spawn(hear(body, live, stage, Instant::now()));
             for second in 0..seconds {
-                assert!(!hearing.is_finished(), "left after {second} of {seconds} s");
+                assert!(!answer_events.is_finished(), "left after {second} of {seconds} s");
                 assert!(sender.send(said.clone()).await);
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
-            assert!(hearing.is_finished(), "still heard after {seconds} s");
+            assert!(answer_events.is_finished(), "still heard after {seconds} s");
             let counted = r#"thinkthrough_drained_total{outcome="left"} 1"#;
             assert!(bus.metrics.text(true).contains(counted), "{}", bus.metrics.text(true));
         }

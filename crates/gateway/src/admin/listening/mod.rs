@@ -3,7 +3,7 @@
 mod socket;
 
 use crate::load::Holder;
-use crate::observe::events::{Encoded, Listener, Wish};
+use crate::observe::events::{Encoded, Listener, Subscription};
 use crate::rejection::{Rejection, rejection};
 use crate::request::identity::{Grant, Identity};
 use crate::respond::flow::Flow;
@@ -43,22 +43,22 @@ pub(crate) fn hear(
     let events = state.options.events.as_ref().ok_or_else(|| {
         rejection(404, "not_found", "this gateway announces nothing at `/v1/events`")
     })?;
-    let mut wish = Wish::of(parts.uri.query()).map_err(|problem| {
+    let mut subscription = Subscription::of(parts.uri.query()).map_err(|problem| {
         rejection(
             400,
             "invalid_request_error",
             format!("`/v1/events` cannot be asked so: {problem}"),
         )
     })?;
-    if wish.after.is_none() {
-        wish.after = last(&parts.headers);
+    if subscription.after.is_none() {
+        subscription.after = last(&parts.headers);
     }
     let is_socket = socket::is_wanted(&parts.headers);
     let socket = if is_socket { Some(socket::Handshake::of(parts)?) } else { None };
     let place = state.load.pools.listeners.take(&holder).map_err(|_| {
         rejection(503, "too_many_listeners", "too many listen already; end one, or try again later")
     })?;
-    let listener = events.listen(grant.scope().clone(), wish).in_place(place);
+    let listener = events.listen(grant.scope().clone(), subscription).in_place(place);
     let stage = state.stage.clone();
     Ok(match socket {
         Some(handshake) => handshake.take(listener, Arc::clone(pace), stage, grant),
@@ -133,7 +133,7 @@ mod tests {
     async fn a_listener_hears_that_somebody_is_there_and_that_it_ends() {
         let events = Events::masked_by(Arc::new(|| Masker::new(Tiers::ALL, &[7; 32])));
         let scope = Scope::Tenants(vec![Tenant::local()]);
-        let listener = events.listen(scope, Wish::default());
+        let listener = events.listen(scope, Subscription::default());
         let (stage, staged) = watch::channel(Stage::Open);
         let (out, mut read) = mpsc::channel(1);
         tokio::spawn(speak(listener, out, staged));

@@ -48,7 +48,7 @@ impl Whose {
         kind: &'static str,
         data: &dyn Fn(&mut Writer, &Masker),
     ) {
-        let channels = events.hearing(&self.tenant);
+        let channels = events.answer_events(&self.tenant);
         if channels.is_empty() {
             return;
         }
@@ -155,7 +155,7 @@ impl Whose {
 impl Events {
     /// A threshold of a budget was reached, of whatever answer.
     pub(crate) fn budget(&self, reached: &BudgetReached<'_>) {
-        let channels = self.hearing(reached.tenant);
+        let channels = self.answer_events(reached.tenant);
         if channels.is_empty() {
             return;
         }

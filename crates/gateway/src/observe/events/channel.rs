@@ -4,7 +4,7 @@
 //! lost what fell out of it, and is told how much that was; nobody else notices.
 
 use super::event::{Event, lost};
-use super::filter::{Filter, Wish};
+use super::filter::{Filter, Subscription};
 use super::{Events, Scope};
 use crate::load::Place;
 use crate::names::random_id;
@@ -124,8 +124,8 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    pub(super) fn new(events: Events, channel: Arc<Channel>, wish: Wish) -> Self {
-        let Wish { filter, after } = wish;
+    pub(super) fn new(events: Events, channel: Arc<Channel>, subscription: Subscription) -> Self {
+        let Subscription { filter, after } = subscription;
         let mut ring = channel.ring();
         ring.listeners += 1;
         let (first, next) = (ring.first, ring.next());
@@ -236,7 +236,7 @@ mod tests {
     fn say(events: &Events, text: &str) {
         let data = |w: &mut thinkthrough_core::json::Writer| w.field_str("delta", text);
         let happening = Happening { stream: Stream::Thinking, kind: "text_delta", data: &data };
-        tell(&events.hearing(&Tenant::local()), &Arc::new(About::default()), happening);
+        tell(&events.answer_events(&Tenant::local()), &Arc::new(About::default()), happening);
     }
 
     fn number(told: &Encoded) -> u64 {
@@ -246,8 +246,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_slow_listener_is_told_what_it_lost_and_a_quick_one_loses_nothing() {
         let events = events();
-        let mut slow = events.listen(scope(), Wish::default());
-        let mut quick = events.listen(scope(), Wish::default());
+        let mut slow = events.listen(scope(), Subscription::default());
+        let mut quick = events.listen(scope(), Subscription::default());
         let mut heard = 0;
         for at in 0..EVENTS + 500 {
             say(&events, "x");
@@ -270,12 +270,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn whoever_was_cut_off_goes_on_where_it_was() {
         let events = events();
-        let mut first = events.listen(scope(), Wish::default());
+        let mut first = events.listen(scope(), Subscription::default());
         say(&events, "one");
         let one = first.next().await.pop().unwrap();
         drop(first);
         say(&events, "two");
-        let after = |id: &str| Wish { after: Some(id.to_owned()), ..Wish::default() };
+        let after =
+            |id: &str| Subscription { after: Some(id.to_owned()), ..Subscription::default() };
         let mut again = events.listen(scope(), after(&one.id));
         let told = again.next().await;
         assert!(told.len() == 1 && told[0].json.contains("two"), "{told:?}");
@@ -288,14 +289,14 @@ mod tests {
     async fn what_nobody_listens_to_is_forgotten() {
         let events = events();
         assert_eq!(events.generation(), 0);
-        let listener = events.listen(scope(), Wish::default());
-        assert_eq!(events.hearing(&Tenant::local()).len(), 1);
-        assert!(events.hearing(&Tenant::named("alice").unwrap()).is_empty());
+        let listener = events.listen(scope(), Subscription::default());
+        assert_eq!(events.answer_events(&Tenant::local()).len(), 1);
+        assert!(events.answer_events(&Tenant::named("alice").unwrap()).is_empty());
         drop(listener);
         tokio::time::sleep(LINGER / 2).await;
-        assert_eq!(events.hearing(&Tenant::local()).len(), 1);
+        assert_eq!(events.answer_events(&Tenant::local()).len(), 1);
         tokio::time::sleep(LINGER).await;
-        assert!(events.hearing(&Tenant::local()).is_empty());
+        assert!(events.answer_events(&Tenant::local()).is_empty());
     }
 
     #[tokio::test]
@@ -303,12 +304,12 @@ mod tests {
         let events = events();
         let listen = |number: usize| {
             let tenant = Tenant::named(&format!("t{number}")).unwrap();
-            events.listen(Scope::Tenants(vec![tenant]), Wish::default())
+            events.listen(Scope::Tenants(vec![tenant]), Subscription::default())
         };
         let stays = listen(0);
         (1..3 * super::super::CHANNELS).for_each(|number| drop(listen(number)));
         assert!(events.inner.channels.read().unwrap().len() <= super::super::CHANNELS);
-        assert_eq!(events.hearing(&Tenant::named("t0").unwrap()).len(), 1);
+        assert_eq!(events.answer_events(&Tenant::named("t0").unwrap()).len(), 1);
         drop(stays);
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Filter {
 
 /// What is wanted, and from where on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wish {
+pub(crate) struct Subscription {
     pub(super) filter: Filter,
     /// The last event that was heard.
     pub(crate) after: Option<String>,
@@ -25,15 +25,15 @@ pub(crate) struct Wish {
 /// What may stand in the address.
 const NAMES: &str = "stream, types, session, trace, model, provider, after";
 
-impl Wish {
+impl Subscription {
     /// Reads the parameters.
     pub(crate) fn of(query: Option<&str>) -> Result<Self, String> {
-        let mut wish = Wish::default();
+        let mut subscription = Subscription::default();
         for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let value = unescaped(&value.replace('+', " "))
                 .ok_or_else(|| format!("the value of `{}` cannot be read", plain(name)))?;
-            let filter = &mut wish.filter;
+            let filter = &mut subscription.filter;
             let list = match name {
                 "stream" => &mut filter.streams,
                 "types" => &mut filter.types,
@@ -42,7 +42,7 @@ impl Wish {
                 "model" => &mut filter.models,
                 "provider" => &mut filter.providers,
                 "after" => {
-                    wish.after = Some(value);
+                    subscription.after = Some(value);
                     continue;
                 }
                 // A credential.
@@ -55,10 +55,11 @@ impl Wish {
                 _ => list.push(value),
             }
         }
-        let unknown = wish.filter.streams.iter().find(|it| !Stream::ALL.contains(&it.as_str()));
+        let unknown =
+            subscription.filter.streams.iter().find(|it| !Stream::ALL.contains(&it.as_str()));
         match unknown {
             Some(name) => Err(format!("`{}` is none of {}", plain(name), Stream::ALL.join(", "))),
-            None => Ok(wish),
+            None => Ok(subscription),
         }
     }
 }
@@ -88,14 +89,16 @@ mod tests {
 
     #[test]
     fn parameters_are_read_and_what_nobody_knows_is_refused() {
-        let wish = Wish::of(Some("stream=thinking,budget&session=a%20b&session=c&after=x-1&key=k"));
-        let wish = wish.unwrap();
-        assert_eq!(wish.filter.streams, ["thinking", "budget"]);
-        assert_eq!(wish.filter.sessions, ["a b", "c"]);
-        assert_eq!(wish.after.as_deref(), Some("x-1"));
-        assert_eq!(Wish::of(None), Ok(Wish::default()));
+        let subscription = Subscription::of(Some(
+            "stream=thinking,budget&session=a%20b&session=c&after=x-1&key=k",
+        ));
+        let subscription = subscription.unwrap();
+        assert_eq!(subscription.filter.streams, ["thinking", "budget"]);
+        assert_eq!(subscription.filter.sessions, ["a b", "c"]);
+        assert_eq!(subscription.after.as_deref(), Some("x-1"));
+        assert_eq!(Subscription::of(None), Ok(Subscription::default()));
         for (query, named) in [("streams=a", "stream, types"), ("stream=all", "lifecycle")] {
-            let refused = Wish::of(Some(query)).unwrap_err();
+            let refused = Subscription::of(Some(query)).unwrap_err();
             assert!(refused.contains(named), "{refused}");
         }
     }

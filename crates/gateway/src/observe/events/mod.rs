@@ -3,21 +3,21 @@
 //!
 //! Nothing of it comes from the store, and nothing is kept but the last of it, in memory, so that a listener that was cut
 //! off can go on where it was ([`channel`]). While nobody listens, none of it is written, masked or kept: a request looks
-//! at one number. A text is masked once, however many listen ([`voice`]), and a long one on a thread of its own
+//! at one number. A text is masked once, however many listen ([`announcer`]), and a long one on a thread of its own
 //! ([`outbox`]).
 
 mod announced;
+mod announcer;
+mod answer_events;
 mod channel;
 mod event;
 mod filter;
-mod hearing;
 mod outbox;
-mod voice;
 
 pub(crate) use announced::Whose;
+pub(crate) use answer_events::AnswerEvents;
 pub(crate) use channel::{Encoded, Listener};
-pub(crate) use filter::Wish;
-pub(crate) use hearing::Hearing;
+pub(crate) use filter::Subscription;
 pub(crate) use outbox::Outbox;
 
 use crate::load::LISTENERS;
@@ -81,7 +81,7 @@ impl Events {
     }
 
     /// Where somebody hears this tenant.
-    fn hearing(&self, tenant: &Tenant) -> Vec<Arc<Channel>> {
+    fn answer_events(&self, tenant: &Tenant) -> Vec<Arc<Channel>> {
         let channels = self.inner.channels.read().unwrap_or_else(PoisonError::into_inner);
         channels.iter().filter(|channel| channel.scope.holds(tenant)).map(Arc::clone).collect()
     }
@@ -92,7 +92,7 @@ impl Events {
     }
 
     /// Begins to listen. The pool of listeners says how many may.
-    pub(crate) fn listen(&self, scope: Scope, wish: Wish) -> Listener {
+    pub(crate) fn listen(&self, scope: Scope, subscription: Subscription) -> Listener {
         let mut channels = self.inner.channels.write().unwrap_or_else(PoisonError::into_inner);
         let known = channels.iter().find(|channel| channel.scope == scope).map(Arc::clone);
         let channel = match known {
@@ -110,7 +110,7 @@ impl Events {
             }
         };
         // While the list is locked, so that nobody takes the channel away in between.
-        Listener::new(self.clone(), channel, wish)
+        Listener::new(self.clone(), channel, subscription)
     }
 
     /// Forgets a channel that nobody came back to.

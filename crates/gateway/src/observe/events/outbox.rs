@@ -3,9 +3,9 @@
 //! An async worker that masks a long text cannot answer others meanwhile. So a thread with a place of the masking pool
 //! masks it, and all events that come meanwhile wait behind it.
 
+use super::announcer::{Announcer, OpenBlock, PIECE, pieces};
 use super::channel::Channel;
 use super::event::Event as Told;
-use super::voice::{OpenBlock, PIECE, Voice, pieces};
 use crate::load::{FairPool, Holder, Pools, Room};
 use std::collections::VecDeque;
 use std::fmt;
@@ -19,11 +19,11 @@ use tokio::task::spawn_blocking;
 /// So many bytes of text that came together are masked where they come.
 const SHORT: usize = 8 * 1024;
 
-/// The voice of an answer.
-pub(super) type Speaking = Arc<Mutex<Voice>>;
+/// The announcer of an answer.
+pub(super) type SharedAnnouncer = Arc<Mutex<Announcer>>;
 
-/// An order to a voice.
-pub(super) enum Said {
+/// An order to a announcer.
+pub(super) enum Order {
     Tune(Vec<Arc<Channel>>),
     Join(Box<OpenBlock>),
     Event(Owned),
@@ -34,7 +34,7 @@ pub(super) enum Said {
     Lose,
 }
 
-/// A copy of an event of the answer, which has to wait. Events that no voice announces have none.
+/// A copy of an event of the answer, which has to wait. Events that no announcer announces have none.
 pub(super) enum Owned {
     ThinkingStart(usize, String),
     ThinkingDelta(usize, String),
@@ -64,7 +64,7 @@ impl Owned {
         })
     }
 
-    fn say(&self, voice: &mut Voice) {
+    fn say(&self, announcer: &mut Announcer) {
         let event = match self {
             Owned::ThinkingStart(block, field) => {
                 Event::ThinkingStart { block: *block, source_field: field }
@@ -78,15 +78,15 @@ impl Owned {
             Owned::TextDelta(block, delta) => Event::TextDelta { block: *block, delta },
             Owned::TextEnd(block, whole) => {
                 let (text, whole) = (Text::new(""), whole.as_deref());
-                return voice.event(Event::TextEnd { block: *block, text: &text, whole });
+                return announcer.event(Event::TextEnd { block: *block, text: &text, whole });
             }
             Owned::ToolCallStart(block) => {
                 let call = ToolCall::new(None, "");
-                return voice.event(Event::ToolCallStart { block: *block, call: &call });
+                return announcer.event(Event::ToolCallStart { block: *block, call: &call });
             }
             Owned::Whole(block, value) => Event::Whole { block: *block, value },
         };
-        voice.event(event);
+        announcer.event(event);
     }
 }
 
@@ -104,7 +104,7 @@ fn size(event: &Event<'_>) -> usize {
 
 /// A step on the way, and how many bytes are masked in it.
 enum Step {
-    Say(Speaking, Said, usize),
+    Say(SharedAnnouncer, Order, usize),
     Tell(Vec<Arc<Channel>>, Arc<Told>),
 }
 
@@ -118,34 +118,34 @@ impl Step {
 
     fn take(self) {
         match self {
-            Step::Say(voice, said, _) => said.say(&mut locked(&voice)),
+            Step::Say(announcer, said, _) => said.say(&mut locked(&announcer)),
             Step::Tell(channels, event) => {
                 channels.iter().for_each(|channel| channel.tell(&event));
             }
         }
     }
 
-    /// The step without a text that cannot be masked: its voice says no more.
+    /// The step without a text that cannot be masked: its announcer says no more.
     fn lose(self) {
         match self {
-            Step::Say(voice, Said::Event(_) | Said::Join(_), _) => {
-                Said::Lose.say(&mut locked(&voice));
+            Step::Say(announcer, Order::Event(_) | Order::Join(_), _) => {
+                Order::Lose.say(&mut locked(&announcer));
             }
             other => other.take(),
         }
     }
 }
 
-impl Said {
-    fn say(self, voice: &mut Voice) {
+impl Order {
+    fn say(self, announcer: &mut Announcer) {
         match self {
-            Said::Tune(channels) => voice.tune(channels),
-            Said::Join(open) => voice.join(&open),
-            Said::Event(event) => event.say(voice),
-            Said::Pause => voice.say(),
-            Said::Flush => voice.flush(),
-            Said::End => voice.end(),
-            Said::Lose => voice.lose(),
+            Order::Tune(channels) => announcer.tune(channels),
+            Order::Join(open) => announcer.join(&open),
+            Order::Event(event) => event.say(announcer),
+            Order::Pause => announcer.say(),
+            Order::Flush => announcer.flush(),
+            Order::End => announcer.end(),
+            Order::Lose => announcer.lose(),
         }
     }
 }
@@ -174,7 +174,7 @@ struct State {
     short: usize,
     /// A step is being taken, or a task takes one after the other.
     is_busy: bool,
-    /// A voice says no more, because there was no room for its text.
+    /// A announcer says no more, because there was no room for its text.
     is_lost: bool,
 }
 
@@ -193,16 +193,17 @@ impl Outbox {
     }
 
     /// An event of the answer. It is copied only if it has to wait.
-    pub(super) fn event(&self, voice: &Speaking, event: Event<'_>) {
+    pub(super) fn event(&self, announcer: &SharedAnnouncer, event: Event<'_>) {
         let size = size(&event);
         let mut state = self.inner.state();
         if !state.is_busy && state.short + size <= SHORT {
             state.short += size;
             // The events of one request come one after the other, so that this lock is free.
-            return locked(voice).event(event);
+            return locked(announcer).event(event);
         }
         drop(state);
-        let put = |event, size| self.put(Step::Say(Arc::clone(voice), Said::Event(event), size));
+        let put =
+            |event, size| self.put(Step::Say(Arc::clone(announcer), Order::Event(event), size));
         match event {
             Event::ThinkingDelta { block, delta } => pieces(delta)
                 .for_each(|it| put(Owned::ThinkingDelta(block, it.to_owned()), it.len())),
@@ -213,22 +214,22 @@ impl Outbox {
         }
     }
 
-    /// Something else for a voice.
-    pub(super) fn say(&self, voice: &Speaking, said: Said) {
+    /// Something else for a announcer.
+    pub(super) fn say(&self, announcer: &SharedAnnouncer, said: Order) {
         let size = match &said {
             // Enough of an open block is masked that a secret is known that began in it.
-            Said::Join(open) if open.is_open() => SHORT + 1,
+            Order::Join(open) if open.is_open() => SHORT + 1,
             _ => 0,
         };
-        if matches!(said, Said::Pause) {
+        if matches!(said, Order::Pause) {
             self.inner.state().short = 0;
         }
-        self.put(Step::Say(Arc::clone(voice), said, size));
+        self.put(Step::Say(Arc::clone(announcer), said, size));
     }
 
-    /// Whether a voice holds back the end of a text. A busy one may.
-    pub(super) fn holds_back(&self, voice: &Speaking) -> bool {
-        self.inner.state().is_busy || locked(voice).holds_back()
+    /// Whether a announcer holds back the end of a text. A busy one may.
+    pub(super) fn holds_back(&self, announcer: &SharedAnnouncer) -> bool {
+        self.inner.state().is_busy || locked(announcer).holds_back()
     }
 
     fn put(&self, step: Step) {
@@ -239,10 +240,10 @@ impl Outbox {
             return step.take();
         }
         match step {
-            Step::Say(voice, ..) if !self.inner.room.take(&self.inner.holder, size) => {
-                // A thread may hold the voice and mask for it, so that the order waits in the queue.
+            Step::Say(announcer, ..) if !self.inner.room.take(&self.inner.holder, size) => {
+                // A thread may hold the announcer and mask for it, so that the order waits in the queue.
                 if !std::mem::replace(&mut state.is_lost, true) {
-                    state.steps.push_back(Step::Say(voice, Said::Lose, 0));
+                    state.steps.push_back(Step::Say(announcer, Order::Lose, 0));
                 }
             }
             step => state.steps.push_back(step),
@@ -313,7 +314,7 @@ impl fmt::Debug for Outbox {
 #[cfg(test)]
 mod tests {
     use super::super::event::{About, Happening, Stream};
-    use super::super::{Events, Scope, Wish};
+    use super::super::{Events, Scope, Subscription};
     use super::*;
     use crate::load::{Gauges, Pools};
     use thinkthrough_core::mask::{Masker, Tiers};
@@ -324,17 +325,17 @@ mod tests {
         let covers = masker.clone();
         let events = Events::masked_by(Arc::new(move || covers.clone()));
         let tenant = Tenant::local();
-        let mut listener = events.listen(Scope::All, Wish::default());
+        let mut listener = events.listen(Scope::All, Subscription::default());
         let outbox = Outbox::new(&Pools::new(&Gauges::default()), &tenant);
-        let (about, channels) = (Arc::new(About::default()), events.hearing(&tenant));
-        let voice = Voice::new(&masker, Arc::clone(&about), channels.clone());
-        let voice = Arc::new(Mutex::new(voice));
-        outbox.event(&voice, Event::TextDelta { block: 0, delta: "short" });
+        let (about, channels) = (Arc::new(About::default()), events.answer_events(&tenant));
+        let announcer = Announcer::new(&masker, Arc::clone(&about), channels.clone());
+        let announcer = Arc::new(Mutex::new(announcer));
+        outbox.event(&announcer, Event::TextDelta { block: 0, delta: "short" });
         let long = "password: ".repeat(20_000);
         let began = std::time::Instant::now();
-        outbox.event(&voice, Event::TextDelta { block: 0, delta: &long });
-        outbox.event(&voice, Event::TextDelta { block: 0, delta: "the end" });
-        outbox.say(&voice, Said::End);
+        outbox.event(&announcer, Event::TextDelta { block: 0, delta: &long });
+        outbox.event(&announcer, Event::TextDelta { block: 0, delta: "the end" });
+        outbox.say(&announcer, Order::End);
         let data = |_: &mut thinkthrough_core::json::Writer| {};
         let happening = Happening { stream: Stream::Lifecycle, kind: "over", data: &data };
         outbox.tell(channels, Arc::new(Told::new(0, &about, happening)));
@@ -354,15 +355,15 @@ mod tests {
         let masker = Masker::new(Tiers::ALL, &[7; 32]);
         let covers = masker.clone();
         let events = Events::masked_by(Arc::new(move || covers.clone()));
-        let mut listener = events.listen(Scope::All, Wish::default());
+        let mut listener = events.listen(Scope::All, Subscription::default());
         let tenant = Tenant::local();
         let outbox = Outbox::new(&Pools::new(&Gauges::default()), &tenant);
-        let channels = events.hearing(&tenant);
-        let voice = Voice::new(&masker, Arc::new(About::default()), channels);
-        let voice = Arc::new(Mutex::new(voice));
+        let channels = events.answer_events(&tenant);
+        let announcer = Announcer::new(&masker, Arc::new(About::default()), channels);
+        let announcer = Arc::new(Mutex::new(announcer));
         let piece = "word ".repeat(100_000);
         for _ in 0..40 {
-            outbox.event(&voice, Event::TextDelta { block: 0, delta: &piece });
+            outbox.event(&announcer, Event::TextDelta { block: 0, delta: &piece });
         }
         let mut told = String::new();
         while !told.contains("events_lost") {

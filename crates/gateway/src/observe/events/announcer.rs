@@ -72,7 +72,7 @@ impl OpenBlock {
     }
 }
 
-pub(super) struct Voice {
+pub(super) struct Announcer {
     masker: Masker,
     about: Arc<About>,
     channels: Vec<Arc<Channel>>,
@@ -91,9 +91,9 @@ pub(super) struct Voice {
     is_lost: bool,
 }
 
-impl Voice {
+impl Announcer {
     pub(super) fn new(masker: &Masker, about: Arc<About>, channels: Vec<Arc<Channel>>) -> Self {
-        Voice {
+        Announcer {
             masker: masker.clone(),
             about,
             channels,

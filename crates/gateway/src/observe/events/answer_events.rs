@@ -1,9 +1,9 @@
-//! The events of one answer on their way to its voice, which announces them to listeners.
+//! The events of one answer on their way to its announcer, which announces them to listeners.
 
 use super::Events;
 use super::announced::Whose;
-use super::outbox::{Outbox, Said, Speaking};
-use super::voice::{OpenBlock, Voice};
+use super::announcer::{Announcer, OpenBlock};
+use super::outbox::{Order, Outbox, SharedAnnouncer};
 use crate::observe::summary::Summary;
 use std::future::Future as _;
 use std::pin::Pin;
@@ -18,17 +18,17 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The listeners' side of one answer: empty without listeners.
 #[derive(Default)]
-pub(crate) struct Hearing {
+pub(crate) struct AnswerEvents {
     /// The generation of listeners at the last look.
     generation: u64,
-    voice: Option<(Outbox, Speaking)>,
+    announcer: Option<(Outbox, SharedAnnouncer)>,
     open: OpenBlock,
     /// The time at which the held-back end of a text is let go.
     until: Option<Instant>,
     quiet: Option<Pin<Box<Sleep>>>,
 }
 
-impl Hearing {
+impl AnswerEvents {
     /// Whether the same listen as when it was looked at last.
     pub(crate) fn is_of(&self, generation: u64) -> bool {
         self.generation == generation
@@ -37,65 +37,67 @@ impl Hearing {
     /// The listeners of this request, if it has one, hear it from here on.
     pub(crate) fn tune(&mut self, generation: u64, to: Option<(&Events, &Whose, &Summary)>) {
         self.generation = generation;
-        let channels = to.map(|(events, whose, _)| events.hearing(&whose.tenant));
+        let channels = to.map(|(events, whose, _)| events.answer_events(&whose.tenant));
         let (Some((events, whose, summary)), Some(channels)) = (to, channels) else {
-            self.voice = None;
+            self.announcer = None;
             return;
         };
-        match &mut self.voice {
-            _ if channels.is_empty() => self.voice = None,
-            Some((outbox, voice)) => outbox.say(voice, Said::Tune(channels)),
+        match &mut self.announcer {
+            _ if channels.is_empty() => self.announcer = None,
+            Some((outbox, announcer)) => outbox.say(announcer, Order::Tune(channels)),
             None => {
                 let masker = events.masker();
                 let about = whose.about(summary, &masker);
-                let voice = Arc::new(Mutex::new(Voice::new(&masker, about, channels)));
+                let announcer = Arc::new(Mutex::new(Announcer::new(&masker, about, channels)));
                 let outbox = whose.outbox.clone();
-                outbox.say(&voice, Said::Join(Box::new(self.open.clone())));
-                self.voice = Some((outbox, voice));
+                outbox.say(&announcer, Order::Join(Box::new(self.open.clone())));
+                self.announcer = Some((outbox, announcer));
             }
         }
     }
 
     /// An event of the answer came. Listeners hear the first of several answers to one request.
     pub(crate) fn event(&mut self, event: Event<'_>) {
-        if let Some((outbox, voice)) = &self.voice {
-            outbox.event(voice, event);
+        if let Some((outbox, announcer)) = &self.announcer {
+            outbox.event(announcer, event);
         }
         self.open.event(event);
     }
 
     /// All events of one piece of the answer came.
     pub(crate) fn pause(&mut self) {
-        let Some((outbox, voice)) = &self.voice else { return };
-        outbox.say(voice, Said::Pause);
-        self.until = outbox.holds_back(voice).then(|| Instant::now() + PATIENCE);
+        let Some((outbox, announcer)) = &self.announcer else { return };
+        outbox.say(announcer, Order::Pause);
+        self.until = outbox.holds_back(announcer).then(|| Instant::now() + PATIENCE);
     }
 
     /// Nothing more came for a while.
     pub(crate) fn poll_quiet(&mut self, cx: &mut Context<'_>) {
-        let (Some(until), Some((outbox, voice))) = (self.until, &self.voice) else { return };
+        let (Some(until), Some((outbox, announcer))) = (self.until, &self.announcer) else {
+            return;
+        };
         let quiet = self.quiet.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
         if quiet.deadline() != until {
             quiet.as_mut().reset(until);
         }
         if quiet.as_mut().poll(cx).is_ready() {
             self.until = None;
-            outbox.say(voice, Said::Flush);
+            outbox.say(announcer, Order::Flush);
         }
     }
 
     /// Nothing more will come.
     pub(crate) fn end(&mut self) {
         self.until = None;
-        if let Some((outbox, voice)) = self.voice.take() {
-            outbox.say(&voice, Said::End);
+        if let Some((outbox, announcer)) = self.announcer.take() {
+            outbox.say(&announcer, Order::End);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Scope, Wish};
+    use super::super::{Scope, Subscription};
     use super::*;
     use crate::load::{Gauges, Pools};
     use thinkthrough_core::content::Thinking;
@@ -107,26 +109,26 @@ mod tests {
     async fn heard_from(masker: &Masker, text: &str, cut: usize) -> String {
         let masker = masker.clone();
         let events = Events::masked_by(Arc::new(move || masker.clone()));
-        let (tenant, mut hearing) = (Tenant::local(), Hearing::default());
-        hearing.event(Event::ThinkingStart { block: 0, source_field: "thinking" });
-        let say = |hearing: &mut Hearing, text: &str| {
+        let (tenant, mut answer_events) = (Tenant::local(), AnswerEvents::default());
+        answer_events.event(Event::ThinkingStart { block: 0, source_field: "thinking" });
+        let say = |answer_events: &mut AnswerEvents, text: &str| {
             for letter in text.chars().map(String::from) {
                 let delta = letter.as_str();
-                hearing.event(Event::ThinkingDelta { block: 0, delta });
-                hearing.pause();
+                answer_events.event(Event::ThinkingDelta { block: 0, delta });
+                answer_events.pause();
             }
         };
         let (before, from) = text.split_at(cut);
-        say(&mut hearing, before);
+        say(&mut answer_events, before);
         let scope = Scope::Tenants(vec![tenant.clone()]);
-        let mut listener = events.listen(scope, Wish::default());
+        let mut listener = events.listen(scope, Subscription::default());
         let outbox = Outbox::new(&Pools::new(&Gauges::default()), &tenant);
         let whose = Whose { tenant, session: None, run: None, outbox };
-        hearing.tune(events.generation(), Some((&events, &whose, &Summary::new(0, "chat"))));
-        say(&mut hearing, from);
+        answer_events.tune(events.generation(), Some((&events, &whose, &Summary::new(0, "chat"))));
+        say(&mut answer_events, from);
         let thinking = Thinking::new(text, "thinking");
-        hearing.event(Event::ThinkingEnd { block: 0, thinking: &thinking, thought: None });
-        hearing.end();
+        answer_events.event(Event::ThinkingEnd { block: 0, thinking: &thinking, thought: None });
+        answer_events.end();
         let mut told = String::new();
         while !told.contains("thinking_end") {
             listener.next().await.iter().for_each(|event| told.push_str(&event.json));
