@@ -8,7 +8,7 @@ const MAX: usize = 256;
 /// Members of objects that come one after the other: lists go on, objects member by member; of anything else the last
 /// value counts, and `null` says nothing. Adding costs what is new.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Gathered(Vec<(String, Part)>);
+pub struct Gathered(Vec<(String, Part)>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
@@ -19,7 +19,7 @@ enum Part {
 
 impl Gathered {
     /// Adds what an object says.
-    pub(crate) fn add(&mut self, object: Val<'_>) {
+    pub fn add(&mut self, object: Val<'_>) {
         for (key, value) in object.entries().filter(|(_, value)| !value.is_null()) {
             if let Some((_, part)) = self.0.iter_mut().find(|(known, _)| *known == key) {
                 part.go_on(value);
@@ -30,12 +30,12 @@ impl Gathered {
     }
 
     /// Whether nothing was said.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// All of it as one object.
-    pub(crate) fn raw(&self) -> Raw {
+    pub fn raw(&self) -> Raw {
         Raw::build(|w| self.write(w))
     }
 
@@ -81,7 +81,7 @@ impl Part {
 #[cfg(test)]
 mod tests {
     use super::Gathered;
-    use crate::json::Doc;
+    use crate::Doc;
 
     #[test]
     fn lists_go_on_and_values_are_replaced() {

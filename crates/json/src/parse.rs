@@ -1,21 +1,10 @@
 //! The strict parser: RFC 8259 text into a flat list of spans.
 
-use super::value::{Kind, Val};
+use super::value::{Kind, Node, Val};
 use std::fmt;
 
 /// The deepest nesting that is accepted; deeper input is an error, never a stack overflow.
 pub const MAX_DEPTH: usize = 128;
-
-/// One value: where it stands, and where the next value after its subtree begins in the node list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Node {
-    pub(super) kind: Kind,
-    /// Strings: whether a backslash occurs. Objects' keys are nodes of their own, before their values.
-    pub(super) escaped: bool,
-    pub(super) start: u32,
-    pub(super) end: u32,
-    pub(super) next: u32,
-}
 
 /// A parsed JSON text over borrowed input.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ pub fn unescape(inner: &str) -> String {
 }
 
 /// As [`unescape`], appending to `out`.
-pub(crate) fn unescape_into(inner: &str, out: &mut String) {
+pub fn unescape_into(inner: &str, out: &mut String) {
     let mut rest = inner;
     while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
         let (plain, escape) = rest.split_at_checked(at).unwrap_or((rest, ""));

@@ -1,6 +1,5 @@
 //! One value of a parsed text.
 
-use super::parse::Node;
 use super::string::unescape;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -20,6 +19,17 @@ pub enum Kind {
     Object,
     /// `"..."`
     String,
+}
+
+/// One value: where it stands, and where the next value after its subtree begins in the node list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) kind: Kind,
+    /// Strings: whether a backslash occurs. Objects' keys are nodes of their own, before their values.
+    pub(super) escaped: bool,
+    pub(super) start: u32,
+    pub(super) end: u32,
+    pub(super) next: u32,
 }
 
 /// One value of a [`Doc`](super::Doc). Missing things are `None`, never a panic.

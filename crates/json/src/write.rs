@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 /// Appends JSON to a string. The caller opens and closes what it opens; commas come by themselves.
 ///
 /// ```
-/// use thinkthrough_core::json::Writer;
+/// use thinkthrough_json::Writer;
 /// let mut w = Writer::new();
 /// w.object(|w| {
 ///     w.field_str("type", "thinking");
@@ -151,7 +151,7 @@ impl Writer {
     }
 
     /// Writes the members of an object, but for `without`, inside an open object.
-    pub(crate) fn members(&mut self, object: &Raw, without: &str) {
+    pub fn members(&mut self, object: &Raw, without: &str) {
         for (key, value) in object.doc().root().entries().filter(|(key, _)| key != without) {
             self.key(&key).raw_str(value.raw());
         }

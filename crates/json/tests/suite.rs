@@ -8,7 +8,7 @@
 )]
 
 use std::collections::BTreeSet;
-use thinkthrough_core::json::Doc;
+use thinkthrough_json::Doc;
 
 struct Case {
     name: &'static str,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{BudgetEvent, BudgetRules, BudgetState};
-use crate::json::{Doc, Val, Writer};
+use thinkthrough_json::{Doc, Val, Writer};
 
 /// A holder that cannot reach the ledger stops spending its slice before this much time is over.
 pub const LEASE: Duration = Duration::from_secs(60);

@@ -1,22 +1,45 @@
 //! Budgets and limits as arithmetic: `admit -> Permit -> settle`, with the time as an argument.
 //!
-//! Two things can hold a call back. A [`RateLimiter`] guards one provider: requests and tokens in any minute. A
-//! [`SessionBudget`] guards one session: all the reasoning tokens that it may spend. Both reserve before the call what
-//! the call may cost, so that calls running side by side cannot overshoot together, and both settle with what it did
-//! cost. [`admit`] asks both in the one right order.
+//! A [`RateLimiter`] limits the requests and tokens of one provider in any minute. A [`SessionBudget`] limits the
+//! reasoning tokens of one session. Both reserve the highest cost of a call before it starts, so that parallel calls cannot
+//! overshoot together, and both settle with its real cost. [`admit`] asks both, in an order that leaves nothing reserved
+//! after a refusal.
 //!
-//! Where several processes spend one budget, a [`Ledger`] says what is spent and who holds slices of the rest, and a
-//! [`Share`] is what one process knows of it: it reserves from its slice, and asks the ledger when that is used up.
+//! ```
+//! use std::num::NonZeroU64;
+//! use std::time::Duration;
+//! use thinkthrough_limits::{Ask, BudgetRules, Limit, OnExceed, SessionBudget, WarnAt};
 //!
-//! Limits are shared alike: a [`RateLedger`] says how many places of a minute each process holds, and a [`RateShare`] has
-//! no more than those in its own window.
+//! let rules = BudgetRules {
+//!     max: Limit::AtMost(NonZeroU64::new(1000).unwrap()),
+//!     warn_at: WarnAt::from_percent(80.0).unwrap(),
+//!     on_exceed: OnExceed::Block,
+//! };
+//! let mut budget = SessionBudget::default();
+//! let now = Duration::ZERO;
+//! let first = budget.admit(&rules, Ask::up_to(800), now).unwrap();
+//! // The first call reserved 800, so the second one gets the other 200.
+//! let second = budget.admit(&rules, Ask::up_to(300), now).unwrap();
+//! assert_eq!(second.cap(), Some(200));
+//! // The first call used 500, so 300 are free again.
+//! budget.settle(&rules, first, 500);
+//! let third = budget.admit(&rules, Ask::up_to(1000), now).unwrap();
+//! assert_eq!(third.cap(), Some(300));
+//! ```
 //!
-//! Nothing here reads a clock. `now` is the time since any fixed start; a step back is taken for standing still.
+//! If several processes spend one budget, a [`Ledger`] records the spent amount and the slices of the rest that processes
+//! hold. A [`Share`] is the view of one process: it reserves from its slice, and asks the ledger for another one when the
+//! slice is used up. A [`RateLedger`] and a [`RateShare`] divide the requests of a minute in the same way.
+//! [`runaway`] finds thoughts that repeat themselves without end.
+//!
+//! Nothing here reads a clock. `now` is the time since any fixed start; a step back counts as no step.
+#![doc(test(attr(deny(warnings))))]
 
 mod ledger;
 mod rate;
 mod rate_ledger;
 mod rate_share;
+pub mod runaway;
 mod scope;
 mod session;
 mod share;

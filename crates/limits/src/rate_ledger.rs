@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Places, RateLimits};
-use crate::json::{Doc, Val, Writer};
+use thinkthrough_json::{Doc, Val, Writer};
 
 /// So long the places of a process that says nothing are held: it takes some for [`super::rate_share::SPEND`] at most, a
 /// place counts for a minute and a slot, and clocks do not run quite alike.

@@ -1,13 +1,13 @@
 //! How fast text without secrets goes through the masker, beside what no reader can avoid: a search for one byte that is
 //! not there, and a copy.
 //!
-//! Run with `cargo bench -p thinkthrough-core --bench masks`.
+//! Run with `cargo bench -p thinkthrough-mask --bench masks`.
 
 use std::hint::black_box;
 
 use divan::Bencher;
 use divan::counter::BytesCount;
-use thinkthrough_core::mask::{Masker, Tiers};
+use thinkthrough_mask::{Masker, Tiers};
 
 /// The length of each text.
 const LEN: usize = 4 * 1024 * 1024;

@@ -1,8 +1,8 @@
 //! Masks the strings of JSON, and nothing else of it.
 
 use super::Masker;
-use crate::json::{Doc, JsonError, Kind, Val, write_escaped};
 use std::ops::Range;
+use thinkthrough_json::{Doc, JsonError, Kind, Val, write_escaped};
 
 /// Which members of JSON are never touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

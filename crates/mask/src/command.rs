@@ -1,10 +1,10 @@
 //! Passwords on command lines: the value of a flag, on the line that begins with its program.
 
 use super::judge;
+use super::judge::{Strike, strike};
 use super::name;
 use super::pattern::Fit;
 use super::set::{BLANK, PRINTABLE, Set};
-use super::strike::{Strike, strike};
 use super::text::{More, Text};
 
 /// So much of a line is looked through.

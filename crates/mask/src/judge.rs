@@ -5,8 +5,10 @@ use super::name::{
     is_path_of_names, is_term, is_time, is_variable, is_version,
 };
 use super::set::Set;
-use super::strike::{Strike, strike};
 use super::words::{has_words, is_named};
+pub(super) use strike::{Strike, strike};
+
+mod strike;
 
 /// So many digits stand behind a word of a name.
 const NUMBER: usize = 2;

@@ -1,11 +1,12 @@
 //! Finds secrets in text and puts placeholders in their place.
 //!
-//! [`Masker`] holds the rules of some tiers and the values that were registered; [`MaskStream`] masks a text as it comes.
-//! However a text is cut, the output is that of the whole text, and what came out once stays: a [`MaskStream`] holds
-//! back what may still turn out to be a secret, which is a bounded number of bytes.
+//! [`Masker`] holds the rules of some tiers and the registered values; [`MaskStream`] masks a text as it arrives.
+//! The output does not depend on the cuts of a text and is never retracted: a [`MaskStream`] holds back bytes that may
+//! still turn out to be a secret, in bounded memory. [`mask_json`] masks the strings of a body, and [`mask_request`] those
+//! texts of a request to a model that may change without breaking the conversation.
 //!
 //! ```
-//! use thinkthrough_core::mask::{Masker, Tiers};
+//! use thinkthrough_mask::{Masker, Tiers};
 //! let mut masker = Masker::new(Tiers::ALL, &[7; 32]);
 //! masker.register("correct horse battery");
 //! let masked = masker.mask_text("it is correct%20horse%20battery, not more");
@@ -13,10 +14,10 @@
 //! assert_eq!(masker.mask_text(&masked), masked);
 //! ```
 //!
-//! What a text is masked with is the union of what every rule finds by itself from each place on, whatever other rules
-//! found: so it does not depend on the order in which things are found, nor on how the text is cut. The rules are data
-//! (`rules/*.tsv`), and each says in one small language what its secret looks like; nothing is ever looked at twice for
-//! one place, so that masking takes time linear in the text.
+//! Every rule searches from each place of the text by itself, and the masker covers the union of the findings. So the
+//! output depends neither on the order of the findings nor on the cuts. The rules are data (`rules/*.tsv`), each in a small
+//! language for the form of its secret. No rule reads one place twice, so that masking takes time linear in the text.
+#![doc(test(attr(deny(warnings))))]
 
 mod address;
 mod assigned;
@@ -41,7 +42,6 @@ mod rule;
 mod set;
 mod sign;
 mod stream;
-mod strike;
 mod tag;
 mod text;
 mod told;

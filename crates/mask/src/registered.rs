@@ -81,7 +81,7 @@ fn written(value: &str) -> Vec<(Vec<u8>, usize)> {
 /// strings.
 fn json(value: &str, all: &mut Ways) {
     let mut json = String::new();
-    crate::json::write_escaped(value, &mut json);
+    thinkthrough_json::write_escaped(value, &mut json);
     let plain = json.strip_prefix('"').and_then(|json| json.strip_suffix('"'));
     let plain = plain.unwrap_or_default();
     let html = |char| matches!(char, '<' | '>' | '&');

@@ -2,7 +2,7 @@
 
 use super::Masker;
 use super::body::{Edits, Opaque, walk, written};
-use crate::json::{Doc, JsonError, Val};
+use thinkthrough_json::{Doc, JsonError, Val};
 
 /// Members of a request that its caller wrote as a whole.
 const WRITTEN: [&str; 7] = [
@@ -74,7 +74,7 @@ fn is_authored(item: Val<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mask::Tiers;
+    use crate::Tiers;
 
     fn masked(body: &str) -> String {
         let masker = Masker::new(Tiers::ALL, &[7; 32]);

@@ -5,9 +5,9 @@
 //! introduces a value. Sentences with the signs of programs in them are left to the other rules.
 
 use super::escape;
+use super::judge::{Strike, strike};
 use super::pattern::Fit;
 use super::set::{ALNUM, BLANK, Set};
-use super::strike::{Strike, strike};
 use super::text::{More, Text};
 
 /// So much of a sentence is read behind a cue.

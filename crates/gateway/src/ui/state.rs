@@ -5,9 +5,9 @@ use crate::audit::Audit;
 use crate::house::{Estate, House};
 use crate::learned::now;
 use std::time::Duration;
-use thinkthrough_core::budget::{BudgetRules, Scope as Of, Unit};
-use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::plane::Tenant;
+use thinkthrough_json::{Raw, Writer};
+use thinkthrough_limits::{BudgetRules, Scope as Of, Unit};
 
 /// So many models are listed.
 const MODELS: usize = 500;

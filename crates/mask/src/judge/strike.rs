@@ -1,13 +1,13 @@
 //! What looks like a password wherever it stands.
 
-use super::judge::{Classes, is_counted, is_sample};
-use super::name::is_of_words;
-use super::set::{ALNUM, Set};
-use super::words::{TERMS, is_named};
+use super::{Classes, is_counted, is_sample};
+use crate::name::is_of_words;
+use crate::set::{ALNUM, Set};
+use crate::words::{TERMS, is_named};
 
 /// How much a word of a sentence looks like a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Strike {
+pub(crate) enum Strike {
     /// As no other word does: with a sign, with letters behind digits, or of words without a blank and a number.
     Strong,
     /// As names of hosts and files do too: words with dashes or dots, and a number.
@@ -15,7 +15,7 @@ pub(super) enum Strike {
 }
 
 /// Whether a word looks like a password wherever it stands.
-pub(super) fn strike(value: &[u8]) -> Option<Strike> {
+pub(crate) fn strike(value: &[u8]) -> Option<Strike> {
     const MOST: usize = 40;
     let allowed = ALNUM.or(Set::of("!@#$%^&*+?~-_."));
     if !(7..=MOST).contains(&value.len()) || !value.iter().all(|byte| allowed.has(*byte)) {

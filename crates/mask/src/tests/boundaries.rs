@@ -1,7 +1,7 @@
 //! Where secrets stand: the surroundings that they are found in, and bodies of which only strings are masked.
 
 use super::masker;
-use crate::mask::{BROKEN, Opaque, mask_json};
+use crate::{BROKEN, Opaque, mask_json};
 
 #[test]
 fn secrets_are_found_in_every_surrounding() {
@@ -76,7 +76,7 @@ fn a_member_by_which_something_is_found_is_no_secret() {
 #[test]
 fn a_secret_has_one_tag_under_one_key_and_another_under_another() {
     let mut one = masker();
-    let mut two = crate::mask::Masker::new(crate::mask::Tiers::ALL, &[8; 32]);
+    let mut two = crate::Masker::new(crate::Tiers::ALL, &[8; 32]);
     one.register("correct horse battery");
     two.register("correct horse battery");
     let plain = one.mask_text("correct horse battery");

@@ -9,8 +9,8 @@ use super::masker;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const SAMPLES: [&str; 2] = [
-    include_str!("../../../../../fixtures/masks/services.tsv"),
-    include_str!("../../../../../fixtures/masks/texts.tsv"),
+    include_str!("../../../../fixtures/masks/services.tsv"),
+    include_str!("../../../../fixtures/masks/texts.tsv"),
 ];
 
 /// A sample with its runs filled in, and what they were filled with.

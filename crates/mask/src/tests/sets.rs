@@ -5,8 +5,8 @@
 use super::benign;
 use super::in_pieces;
 use super::samples::{Random, Sample, leak, samples};
-use crate::mask::rule::{self, Rule};
-use crate::mask::{Masker, Tiers};
+use crate::rule::{self, Rule};
+use crate::{Masker, Tiers};
 use std::fmt::Write as _;
 
 /// Where secrets stand: what is before one, what is behind it, and how often it is written as JSON there.
@@ -40,7 +40,7 @@ fn bare<'s>(sample: &'s Sample, rules: &[Rule]) -> Option<&'s str> {
 fn as_json(text: &str, times: u8) -> String {
     (0..times).fold(text.to_owned(), |text, _| {
         let mut json = String::new();
-        crate::json::write_escaped(&text, &mut json);
+        thinkthrough_json::write_escaped(&text, &mut json);
         json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap().to_owned()
     })
 }

@@ -1,11 +1,11 @@
 //! The measured sets of what is a secret by its place: keys behind names in every notation, and passwords in sentences.
 
 use super::samples::{Random, samples};
-use crate::mask::{Masker, Tiers};
+use crate::{Masker, Tiers};
 
 const PASSWORDS: [&str; 2] = [
-    include_str!("../../../../../fixtures/masks/passwords.tsv"),
-    include_str!("../../../../../fixtures/masks/prose.tsv"),
+    include_str!("../../../../fixtures/masks/passwords.tsv"),
+    include_str!("../../../../fixtures/masks/prose.tsv"),
 ];
 
 /// How programs and files write that a name has a value: `{i}` is the name, `{I}` the same in capitals, `{s}` the value.

@@ -2,7 +2,7 @@
 
 use super::samples::{Random, samples};
 use super::{in_pieces, masker};
-use crate::mask::Masker;
+use crate::Masker;
 
 /// Some text that holds every sample, in which nothing is far from a secret.
 fn all(seed: u64) -> String {
@@ -112,7 +112,7 @@ fn text_that_is_flushed_shows_no_secret() {
         let out = String::from_utf8(out).unwrap();
         assert_eq!(super::samples::leak(sample, &out), None, "{:?} became {out:?}", sample.text);
     }
-    let masker = Masker::new(crate::mask::Tiers::ALL, &[7; 32]);
+    let masker = Masker::new(crate::Tiers::ALL, &[7; 32]);
     let shown = |text: &str| {
         let (mut stream, mut out) = (masker.stream(), Vec::new());
         stream.push(text.as_bytes(), &mut out);
@@ -126,10 +126,10 @@ fn text_that_is_flushed_shows_no_secret() {
 #[test]
 fn registered_values_are_found_in_every_encoding_and_every_split() {
     let value = "T0p/s3cret+\"word\" é";
-    let mut masker = Masker::new(crate::mask::Tiers::REGISTERED, &[9; 32]);
+    let mut masker = Masker::new(crate::Tiers::REGISTERED, &[9; 32]);
     assert!(masker.register(value) && !masker.register("short"));
     let mut json = String::new();
-    crate::json::write_escaped(value, &mut json);
+    thinkthrough_json::write_escaped(value, &mut json);
     let hex: String = value.bytes().map(|byte| format!("{byte:02X}")).collect();
     let percent: String = value
         .bytes()
