@@ -19,7 +19,7 @@ pub(super) fn is_left_fine(masker: &Masker, rule: usize, text: Text<'_>, at: usi
             return !escape::is_inside_word(text, at);
         }
         // A cue is a word of a sentence, and no part of a name or of code.
-        Some(Look::Told { .. } | Look::Tried { .. }) => {
+        Some(Look::Sentence { .. }) => {
             const INSIDE: Set = ALNUM.or(Set::of("_$.@<#=&"));
             return text.before(at, 1).is_none_or(|before| before < 128 && !INSIDE.has(before))
                 || escape::ends_at(text, at);

@@ -1,9 +1,9 @@
 //! Passwords on command lines: the value of a flag, on the line that begins with its program.
 
 use super::judge;
-use super::judge::{Strike, strike};
 use super::name;
 use super::pattern::Fit;
+use super::score::{Seen, is_surely_password};
 use super::set::{BLANK, PRINTABLE, Set};
 use super::text::{More, Text};
 
@@ -131,14 +131,14 @@ fn quote(text: Text<'_>, at: usize) -> Result<usize, More> {
 /// Where nothing stands behind the sign, the user's name is the secret, if it is none.
 fn user(text: Text<'_>, from: usize, sign: usize) -> Option<Fit> {
     let name = text.part(from, sign);
-    let is_secret = strike(name) == Some(Strike::Strong);
+    let is_secret = is_surely_password(name);
     is_secret.then_some(Fit { from, to: sign, open: None })
 }
 
 /// Braces stand for a value, unless what is in them is drawn.
 fn is_braced_name(value: &[u8]) -> bool {
     value.first() == Some(&b'{')
-        && !matches!(value, [b'{', inner @ .., b'}'] if strike(inner).is_some())
+        && !matches!(value, [b'{', inner @ .., b'}'] if Seen::of(inner).points() > 0)
 }
 
 /// What stands for a password in a manual.

@@ -7,7 +7,9 @@ use super::rule::{Look, REGISTERED, Wants};
 use super::set::{BLANK, NAME, Set};
 use super::tag::{self, Tag};
 use super::text::{More, Text};
-use super::{Masker, address, begin, block, command, header, lead, manifest, name, personal, told};
+use super::{
+    Masker, address, begin, block, command, header, lead, manifest, name, personal, sentence,
+};
 
 /// Stands for the rule of our own placeholders, which are left as they are.
 pub(super) const PLACEHOLDER: usize = usize::MAX;
@@ -143,7 +145,7 @@ pub(super) fn earliest(masker: &Masker, text: Text<'_>, at: usize) -> usize {
         let behind = at + anchor.literal.len();
         let is_before = match masker.look(anchor.rule) {
             Some(
-                Look::Assigned { .. } | Look::Told { .. } | Look::Near { is_direct: false, .. },
+                Look::Assigned { .. } | Look::Sentence { .. } | Look::Near { is_direct: false, .. },
             ) => {
                 earliest = earliest.min(behind_name(text, behind));
                 continue;
@@ -165,7 +167,6 @@ pub(super) fn earliest(masker: &Masker, text: Text<'_>, at: usize) -> usize {
                 Look::Near { .. }
                 | Look::Header { .. }
                 | Look::Line { .. }
-                | Look::Tried { .. }
                 | Look::Manifest { .. }
                 | Look::Command { .. },
             ) => true,
@@ -279,12 +280,11 @@ fn by_rule(
             let first = assigned_value(text, behind, *kind)?;
             return Ok(with_changed(text, first, *kind)?.map(found).collect());
         }
-        Look::Told { .. } if assigned::is_verdict(text, at, behind)? => None,
-        Look::Told { is_weak, .. } => {
-            let first = told::fit(text, behind, *is_weak)?;
+        Look::Sentence { .. } if assigned::is_verdict(text, at, behind)? => None,
+        Look::Sentence { is_weak, .. } => {
+            let first = sentence::fit(text, behind, *is_weak)?;
             return Ok(with_changed(text, first, Kind::Password)?.map(found).collect());
         }
-        Look::Tried { .. } => told::tried(text, behind)?,
         Look::Address => address::fit(text, at, part == 1)?,
         Look::Block { .. } => {
             let head = block::head(text, at, literal)?;

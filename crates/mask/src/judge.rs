@@ -4,11 +4,9 @@ use super::name::{
     are_joined, is_constant, is_dotted, is_file, is_identifier, is_label, is_object, is_of_words,
     is_path_of_names, is_term, is_time, is_variable, is_version,
 };
+use super::score::is_surely_password;
 use super::set::Set;
 use super::words::{has_words, is_named};
-pub(super) use strike::{Strike, strike};
-
-mod strike;
 
 /// So many digits stand behind a word of a name.
 const NUMBER: usize = 2;
@@ -157,7 +155,7 @@ pub(super) fn is_secret(value: &[u8], kind: Kind, is_quoted: bool, is_prose: boo
         Kind::Key => is_key(value, is_quoted),
         Kind::Drawn => is_surely_key(value),
         Kind::Plain => is_plainly(value),
-        Kind::Struck => !has_words(value, NUMBER, 3) && strike(value) == Some(Strike::Strong),
+        Kind::Struck => !has_words(value, NUMBER, 3) && is_surely_password(value),
     }
 }
 

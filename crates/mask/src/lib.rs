@@ -39,12 +39,13 @@ mod personal;
 mod registered;
 mod request;
 mod rule;
+mod score;
+mod sentence;
 mod set;
 mod sign;
 mod stream;
 mod tag;
 mod text;
-mod told;
 mod words;
 
 #[cfg(test)]

@@ -43,9 +43,7 @@ pub(super) enum Look {
     /// Behind a name, if it looks like a secret; `is_word` if the name is too short to be looked for inside of others.
     Assigned { names: Vec<String>, kind: Kind, is_word: bool },
     /// In the sentence behind a cue; `is_weak` if the cue says no more than that somebody logs in.
-    Told { cues: Vec<String>, is_weak: bool },
-    /// Behind a verb, where the sentence says later on that it was a password.
-    Tried { verbs: Vec<String> },
+    Sentence { cues: Vec<String>, is_weak: bool },
     /// In a document of Kubernetes.
     Manifest { names: Vec<String> },
     /// On the line of a program, behind one of these flags.
@@ -172,8 +170,7 @@ fn rule(line: &str) -> Result<Rule, String> {
             },
             is_direct: has("direct"),
         },
-        "told" => Look::Told { cues: names(first), is_weak: has("weak") },
-        "tried" => Look::Tried { verbs: names(first) },
+        "sentence" => Look::Sentence { cues: names(first), is_weak: has("weak") },
         "manifest" => Look::Manifest { names: names(first) },
         "header" => Look::Header { names: names(first) },
         "line" => Look::Line { names: names(first) },
@@ -268,11 +265,7 @@ impl Rule {
             | Look::Header { names }
             | Look::Line { names }
             | Look::Assigned { names, .. }
-            | Look::Told { cues: names, .. } => texts(names, true),
-            Look::Tried { verbs } => {
-                let verbs: Vec<String> = verbs.iter().map(|verb| format!("{verb} ")).collect();
-                texts(&verbs, true)
-            }
+            | Look::Sentence { cues: names, .. } => texts(names, true),
             Look::Manifest { names } => texts(names, false),
             Look::Address => {
                 vec![(b"://".to_vec(), false, Set::NONE), (b"%3a%2f%2f".to_vec(), true, Set::NONE)]

@@ -1,12 +1,12 @@
-//! Passwords that are told in a sentence, where no sign joins them with their name: `the pass on these cameras is ...`,
-//! `try ... as password`, `access via root / ...`.
+//! Passwords in sentences: a cue such as `password`, a link such as `is`, and a value, as in `the pass on these cameras
+//! is ...` or `access via root / ...`.
 //!
-//! A sentence is read word by word from a cue on. What looks like a password in it is one if what stands before it
-//! introduces a value. Sentences with the signs of programs in them are left to the other rules.
+//! Behind a cue a sentence is read word by word, and the table of [`score`](super::score) decides about each word. Other
+//! rules read sentences with the signs of programs in them.
 
 use super::escape;
-use super::judge::{Strike, strike};
 use super::pattern::Fit;
+use super::score::{Seen, is_of};
 use super::set::{ALNUM, BLANK, Set};
 use super::text::{More, Text};
 
@@ -21,8 +21,8 @@ const CODE: Set = Set::of("{}<>[];=|\\");
 const OPENING: Set = Set::of("\"'`(*");
 const ENDING: Set = Set::of("\"'`)*.,:;?");
 
-/// Words that name a password.
-const NAMES: [&str; 16] = [
+/// Words from which on the sentence is read again, because a cue ends in them.
+const CUES: [&str; 17] = [
     "password",
     "passwords",
     "passwd",
@@ -39,12 +39,10 @@ const NAMES: [&str; 16] = [
     "kennwort",
     "contraseña",
     "senha",
+    "word",
 ];
 
-/// Where names of two words end.
-const ENDS: [&str; 1] = ["word"];
-
-/// Words of logging in.
+/// The same for weak cues.
 const LOGINS: [&str; 12] = [
     "login",
     "logon",
@@ -60,60 +58,56 @@ const LOGINS: [&str; 12] = [
     "user",
 ];
 
-/// Words that a value follows, whatever it looks like.
-const INTRODUCING: [&str; 35] = [
-    "is", "are", "was", "were", "be", "been", "it's", "as", "use", "uses", "using", "used", "try",
-    "tried", "type", "typed", "enter", "entered", "has", "had", "have", "believe", "think",
-    "remains", "remained", "stays", "stayed", "became", "says", "said", "still", "now", "again",
-    "default", "like",
-];
-
-/// Words that a value may follow, or any other thing.
-const LEADING: [&str; 6] = ["to", "on", "from", "with", "and", "by"];
-
-/// Reads the sentence behind a cue that ends at `at`. A weak cue is one of logging in: behind it a value stands in a
-/// pair with the user's name, or behind a leading word.
+/// Reads the sentence behind a cue that ends at `at`. A weak cue is one of logging in.
 pub(super) fn fit(text: Text<'_>, at: usize, is_weak: bool) -> Result<Option<Fit>, More> {
     let mut here = at + text.run(at, CLOSING, 4)?;
     let opening = text.part(at, here);
     let (mut last, mut place) = (opening, 0);
     while here - at < SENTENCE {
-        let blanks = text.run(here, BLANK, 8)?;
-        here += blanks;
+        let begin = here;
+        here = behind_blanks(text, here)?;
         if escape::line_end(text, here)?.is_some() {
             let announces = place == 0 || matches!(last.last(), Some(b':' | b'?' | b','));
             return if is_weak || !announces { Ok(None) } else { alone(text, here) };
         }
         let end = here + word(text, here)?;
-        if end == here || (place == 0 && blanks == 0) {
+        if end == here || (place == 0 && here == begin) {
             return Ok(None);
         }
         let there = text.part(here, end);
-        let found = candidate(there);
-        // `Passwords: laptop ...`
-        let is_listed = place == 1 && opening.contains(&b':');
-        if let Some(found) = found
+        let found = candidate(there).filter(|(_, seen)| {
+            let is_listed = !is_weak && place == 1 && opening.contains(&b':');
+            Seen { last, is_first: place == 0, is_listed, is_weak, ..*seen }.is_password()
+        });
+        if let Some((from, seen)) = found
             && !(place == 0 && is_verb(text, at, end)?)
-            && (found.is_introduced(last, place == 0, is_weak)
-                || (is_listed && found.strike == Strike::Strong && !is_weak))
         {
-            return Ok(Some(found.at(here)));
-        }
-        // What a function of these arguments returns.
-        if there == b"->" && last.ends_with(b")") && !last.contains(&b'(') {
-            return Ok(None);
+            let from = here + from;
+            return Ok(Some(Fit { from, to: from + seen.value.len(), open: None }));
         }
         let is_arrow = matches!(there, b"->" | b"=>" | b"|" | b"=");
-        let is_over = matches!(there.last(), Some(b'.' | b'!')) && found.is_none();
-        // From another cue on the sentence is read again.
-        let is_cue =
-            is_of(there, &NAMES) || is_of(there, &ENDS) || (is_weak && is_of(there, &LOGINS));
-        if is_over || is_cue || (!is_arrow && there.iter().any(|byte| CODE.has(*byte))) {
+        let is_code = !is_arrow && there.iter().any(|byte| CODE.has(*byte));
+        // What a function of these arguments returns.
+        let is_result = there == b"->" && last.ends_with(b")") && !last.contains(&b'(');
+        let is_over = matches!(there.last(), Some(b'.' | b'!')) && candidate(there).is_none();
+        let plain = plain(there);
+        if is_code
+            || is_result
+            || is_over
+            || is_of(plain, &CUES)
+            || (is_weak && is_of(plain, &LOGINS))
+        {
             return Ok(None);
         }
         (last, here, place) = (there, end, place + 1);
     }
     Ok(None)
+}
+
+/// Behind blanks, and the colours of a terminal among them.
+fn behind_blanks(text: Text<'_>, at: usize) -> Result<usize, More> {
+    let here = escape::behind_colours(text, at)?;
+    escape::behind_colours(text, here + text.run(here, BLANK, 8)?)
 }
 
 /// Whether a cue that ends at `at` is the verb `pass`: `pass v1beta2 to ...`, where the word behind it ends at `end`.
@@ -129,32 +123,6 @@ fn is_verb(text: Text<'_>, at: usize, end: usize) -> Result<bool, More> {
     Ok(false)
 }
 
-/// Reads what follows a verb that ends at `at`, if the sentence says behind it that it is a password.
-pub(super) fn tried(text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
-    const BEHIND: usize = 64;
-    let from = at + text.run(at, BLANK, 2)?;
-    let end = from + word(text, from)?;
-    let Some(found) = candidate(text.part(from, end)).filter(|found| !found.is_pair) else {
-        return Ok(None);
-    };
-    let (mut here, mut is_said) = (end, false);
-    while here - end < BEHIND {
-        here += text.run(here, BLANK, 4)?;
-        let next = here + word(text, here)?;
-        let there = text.part(here, next);
-        if next == here || there.iter().any(|byte| CODE.has(*byte)) {
-            return Ok(None);
-        }
-        if is_of(there, &NAMES) {
-            let is_secret = is_said || found.strike == Strike::Strong;
-            return Ok(is_secret.then(|| found.at(from)));
-        }
-        is_said |= matches!(there, b"as" | b"for" | b"in");
-        here = next;
-    }
-    Ok(None)
-}
-
 /// A value that is alone on its line, a line or two below what announces it.
 fn alone(text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
     let (mut from, mut lines) = (at, 0);
@@ -162,13 +130,19 @@ fn alone(text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
         from = end + text.run(end, Set::of(" \t>"), 24)?;
         lines += 1;
     }
+    from = escape::behind_colours(text, from)?;
     let end = from + word(text, from)?;
-    let behind = end + text.run(end, BLANK, 8)?;
+    let behind = behind_blanks(text, end)?;
     let is_alone = text.byte(behind)?.is_none()
         || escape::line_end(text, behind)?.is_some()
         || escape::ends_string(text, behind)?;
-    let found = candidate(text.part(from, end)).filter(|found| !found.is_pair);
-    Ok(found.filter(|_| is_alone && lines <= 2).map(|found| found.at(from)))
+    let found = candidate(text.part(from, end)).filter(|(_, seen)| {
+        lines <= 2 && is_alone && !seen.is_pair && Seen { is_first: true, ..*seen }.is_password()
+    });
+    Ok(found.map(|(begin, seen)| {
+        let from = from + begin;
+        Fit { from, to: from + seen.value.len(), open: None }
+    }))
 }
 
 /// How long a word is: all up to a blank, the end of its line, or the end of the string that it stands in.
@@ -178,7 +152,9 @@ fn word(text: Text<'_>, at: usize) -> Result<usize, More> {
         && let Some(byte) = text.byte(at + length)?.filter(|byte| *byte > b' ')
     {
         let here = at + length;
-        if (byte == b'\\' && escape::parts(text, here)?)
+        let is_colour = b"\\^".contains(&byte) && escape::colour(text, here)?.is_some();
+        if is_colour
+            || (byte == b'\\' && escape::parts(text, here)?)
             || (b"\\\"".contains(&byte) && escape::ends_string(text, here)?)
         {
             break;
@@ -188,47 +164,8 @@ fn word(text: Text<'_>, at: usize) -> Result<usize, More> {
     Ok(length)
 }
 
-/// What looks like a password in a word.
-#[derive(Clone, Copy)]
-struct Candidate {
-    from: usize,
-    to: usize,
-    strike: Strike,
-    /// It is quoted, or stands in brackets.
-    is_quoted: bool,
-    /// The name of a user stands before it, as in `root/...`.
-    is_pair: bool,
-}
-
-impl Candidate {
-    fn at(self, begin: usize) -> Fit {
-        Fit { from: begin + self.from, to: begin + self.to, open: None }
-    }
-
-    fn is_introduced(self, last: &[u8], is_first: bool, is_weak: bool) -> bool {
-        let is_sign = matches!(last, b"/" | b"-" | b"->" | b"=>" | b"=" | b"|")
-            || matches!(last.last(), Some(b':' | b'?'))
-            || matches!(last, [0xE2, ..]);
-        // `secret 0 ...`, `password 7 ...`: how it is written down.
-        let is_kind = matches!(last, [b'0'..=b'9']);
-        let plain = last.strip_suffix(b",").unwrap_or(last).to_ascii_lowercase();
-        let is_one_of =
-            |words: &[&str]| words.iter().any(|word| word.as_bytes() == plain.as_slice());
-        let leads = self.strike == Strike::Strong && is_one_of(&LEADING);
-        if is_weak {
-            return self.is_pair || (is_sign && !is_first) || leads;
-        }
-        is_first
-            || self.is_pair
-            || self.is_quoted
-            || is_sign
-            || is_kind
-            || leads
-            || is_one_of(&INTRODUCING)
-    }
-}
-
-fn candidate(word: &[u8]) -> Option<Candidate> {
+/// The value in a word, and where it begins there.
+fn candidate(word: &[u8]) -> Option<(usize, Seen<'_>)> {
     let mut from = word.iter().take_while(|byte| OPENING.has(**byte)).count();
     let mut to = word.len() - word.iter().rev().take_while(|byte| ENDING.has(**byte)).count();
     let is_quoted =
@@ -249,17 +186,17 @@ fn candidate(word: &[u8]) -> Option<Candidate> {
     if word.get(to) == Some(&b'?') && word.len() == to + 1 {
         to = word.len() - 1;
     }
-    let strike = strike(word.get(from..to)?)?;
-    Some(Candidate { from, to, strike, is_quoted, is_pair: cut.is_some() })
+    let seen = Seen::of(word.get(from..to)?);
+    let is_pair = cut.is_some();
+    (seen.points() > 0).then_some((from, Seen { is_quoted, is_pair, ..seen }))
 }
 
-/// Whether a word is one of these, whatever closes it.
-fn is_of(word: &[u8], words: &[&str]) -> bool {
+/// A word without what opens and closes it.
+fn plain(word: &[u8]) -> &[u8] {
     let is_sign = |byte: &u8| OPENING.or(ENDING).has(*byte);
     let from = word.iter().take_while(|byte| is_sign(byte)).count();
     let to = word.len() - word.iter().rev().take_while(|byte| is_sign(byte)).count();
-    let plain = word.get(from..to).unwrap_or_default();
-    words.iter().any(|word| plain.eq_ignore_ascii_case(word.as_bytes()))
+    word.get(from..to).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -284,6 +221,9 @@ mod tests {
             "the pass of root was changed to v4lue9xyZ",
             "pass: demo/v4lue9xyZ",
             "old pass v4lue9xyZ was better",
+            "the pass\x1b[0m is \x1b[1;32mv4lue9xyZ\x1b[0m now",
+            "the \x1b[1mpass\x1b[0m:\n\x1b[32mv4lue9xyZ\x1b[0m\n",
+            "pass\\u001b[0m of it is \\u001b[31mv4lue9xyZ\\u001b[0m",
         ] {
             assert_eq!(found("pass", text, false), Some("v4lue9xyZ"), "{text}");
         }
@@ -317,25 +257,6 @@ mod tests {
             "log in and see /logs/v4lue9xyZ",
         ] {
             assert_eq!(found("log in", text, true), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_said_to_be_a_password_afterwards_is_found() {
-        let found = |text: &'static str| {
-            let fit = tried(Text::whole(text.as_bytes()), 4).unwrap()?;
-            text.get(fit.from..fit.to)
-        };
-        assert_eq!(found("use v4lue9xyZ as my password"), Some("v4lue9xyZ"));
-        assert_eq!(found("use \"v4lue9xyZ\", the old one of the password"), Some("v4lue9xyZ"));
-        assert_eq!(found("use stone-river-47 as password"), Some("stone-river-47"));
-        for text in [
-            "use v4lue9xyZ as my name",
-            "use stone-river-47 and ask him; the password is there",
-            "use v4lue9xyZ\nas the password",
-            "use bcrypt as the password hash",
-        ] {
-            assert_eq!(found(text), None, "{text}");
         }
     }
 }
