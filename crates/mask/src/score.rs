@@ -81,7 +81,7 @@ pub(super) fn is_surely_password(value: &[u8]) -> bool {
 const ALLOWED: Set = ALNUM.or(Set::of("!@#$%^&*+?~-_."));
 
 /// Whether a word is one of these, whatever its case.
-pub(super) fn is_of(word: &[u8], words: &[&str]) -> bool {
+fn is_of(word: &[u8], words: &[&str]) -> bool {
     let word = word.strip_suffix(b",").unwrap_or(word);
     words.iter().any(|one| word.eq_ignore_ascii_case(one.as_bytes()))
 }

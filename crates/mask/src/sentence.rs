@@ -6,7 +6,7 @@
 
 use super::escape;
 use super::pattern::Fit;
-use super::score::{Seen, is_of};
+use super::score::Seen;
 use super::set::{ALNUM, BLANK, Set};
 use super::text::{More, Text};
 
@@ -20,43 +20,6 @@ const CLOSING: Set = Set::of("s',:?)*\"`");
 const CODE: Set = Set::of("{}<>[];=|\\");
 const OPENING: Set = Set::of("\"'`(*");
 const ENDING: Set = Set::of("\"'`)*.,:;?");
-
-/// Words from which on the sentence is read again, because a cue ends in them.
-const CUES: [&str; 17] = [
-    "password",
-    "passwords",
-    "passwd",
-    "passwort",
-    "pasword",
-    "passwrd",
-    "passphrase",
-    "passcode",
-    "pass",
-    "pw",
-    "pwd",
-    "psk",
-    "secret",
-    "kennwort",
-    "contraseña",
-    "senha",
-    "word",
-];
-
-/// The same for weak cues.
-const LOGINS: [&str; 12] = [
-    "login",
-    "logon",
-    "credentials",
-    "creds",
-    "access",
-    "account",
-    "connect",
-    "vpn",
-    "wifi",
-    "wi-fi",
-    "wlan",
-    "user",
-];
 
 /// Reads the sentence behind a cue that ends at `at`. A weak cue is one of logging in.
 pub(super) fn fit(text: Text<'_>, at: usize, is_weak: bool) -> Result<Option<Fit>, More> {
@@ -90,13 +53,7 @@ pub(super) fn fit(text: Text<'_>, at: usize, is_weak: bool) -> Result<Option<Fit
         // What a function of these arguments returns.
         let is_result = there == b"->" && last.ends_with(b")") && !last.contains(&b'(');
         let is_over = matches!(there.last(), Some(b'.' | b'!')) && candidate(there).is_none();
-        let plain = plain(there);
-        if is_code
-            || is_result
-            || is_over
-            || is_of(plain, &CUES)
-            || (is_weak && is_of(plain, &LOGINS))
-        {
+        if is_code || is_result || is_over {
             return Ok(None);
         }
         (last, here, place) = (there, end, place + 1);
@@ -189,14 +146,6 @@ fn candidate(word: &[u8]) -> Option<(usize, Seen<'_>)> {
     let seen = Seen::of(word.get(from..to)?);
     let is_pair = cut.is_some();
     (seen.points() > 0).then_some((from, Seen { is_quoted, is_pair, ..seen }))
-}
-
-/// A word without what opens and closes it.
-fn plain(word: &[u8]) -> &[u8] {
-    let is_sign = |byte: &u8| OPENING.or(ENDING).has(*byte);
-    let from = word.iter().take_while(|byte| is_sign(byte)).count();
-    let to = word.len() - word.iter().rev().take_while(|byte| is_sign(byte)).count();
-    word.get(from..to).unwrap_or_default()
 }
 
 #[cfg(test)]
