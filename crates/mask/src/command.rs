@@ -138,7 +138,7 @@ fn user(text: Text<'_>, from: usize, sign: usize) -> Option<Fit> {
 /// Braces stand for a value, unless what is in them is drawn.
 fn is_braced_name(value: &[u8]) -> bool {
     value.first() == Some(&b'{')
-        && !matches!(value, [b'{', inner @ .., b'}'] if Seen::of(inner).points() > 0)
+        && !matches!(value, [b'{', inner @ .., b'}'] if Seen::of(inner).form() > 0)
 }
 
 /// What stands for a password in a manual.

@@ -281,8 +281,8 @@ fn by_rule(
             return Ok(with_changed(text, first, *kind)?.map(found).collect());
         }
         Look::Sentence { .. } if assigned::is_verdict(text, at, behind)? => None,
-        Look::Sentence { is_weak, .. } => {
-            let first = sentence::fit(text, behind, *is_weak)?;
+        Look::Sentence { cues, is_weak } => {
+            let first = sentence::fit(text, behind, cues, *is_weak)?;
             return Ok(with_changed(text, first, Kind::Password)?.map(found).collect());
         }
         Look::Address => address::fit(text, at, part == 1)?,

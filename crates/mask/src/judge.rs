@@ -4,7 +4,7 @@ use super::name::{
     are_joined, is_constant, is_dotted, is_file, is_identifier, is_label, is_object, is_of_words,
     is_path_of_names, is_term, is_time, is_variable, is_version,
 };
-use super::score::is_surely_password;
+use super::score::{Seen, is_surely_password};
 use super::set::Set;
 use super::words::{has_words, is_named};
 
@@ -154,7 +154,7 @@ pub(super) fn is_secret(value: &[u8], kind: Kind, is_quoted: bool, is_prose: boo
         Kind::Password => is_password(value, is_quoted, is_prose),
         Kind::Key => is_key(value, is_quoted),
         Kind::Drawn => is_surely_key(value),
-        Kind::Plain => is_plainly(value),
+        Kind::Plain => Seen { is_first: true, ..Seen::of(value) }.is_password(),
         Kind::Struck => !has_words(value, NUMBER, 3) && is_surely_password(value),
     }
 }
@@ -313,22 +313,6 @@ fn is_password(value: &[u8], is_quoted: bool, is_prose: bool) -> bool {
                 && (classes.digits > 0 || classes.strange > 0 || classes.are_mixed())
         }
     }
-}
-
-/// A password that stands in a sentence where any word may stand: letters, and more than one digit or sign.
-fn is_plainly(value: &[u8]) -> bool {
-    let plain = value.strip_suffix(b"?").unwrap_or(value);
-    let classes = Classes::of(plain);
-    let is_varied =
-        classes.digits > 1 || classes.strange > 0 || (classes.lower > 0 && classes.upper > 0);
-    plain.len() >= 6
-        && !is_dotted(plain)
-        && !is_constant(plain)
-        && !is_term(plain)
-        && !plain.contains(&b'=')
-        && classes.letters() > 2
-        && classes.digits > 0
-        && is_varied
 }
 
 /// Names of things seldom end in more than one digit.

@@ -1,7 +1,7 @@
 //! How much a word looks like a password: points for its form, and in a sentence for the place where it stands.
 
 use super::judge::{Classes, is_counted, is_sample};
-use super::name::is_of_words;
+use super::name::{is_constant, is_dotted, is_of_words, is_term};
 use super::set::{ALNUM, Set};
 use super::words::{TERMS, is_named};
 
@@ -11,9 +11,12 @@ const NEVER: i32 = -20;
 /// A word with so many points is a password.
 const NEEDED: i32 = 4;
 
-/// What speaks for a password and what against one. A form alone is never enough, nor is a place.
-const TABLE: [(i32, fn(&Seen<'_>) -> bool); 14] = [
-    (NEVER, |seen| !(7..=40).contains(&seen.value.len())),
+type Table<const ROWS: usize> = [(i32, fn(&Seen<'_>) -> bool); ROWS];
+
+/// Points of a form: what speaks for a password and what against one.
+const FORMS: Table<10> = [
+    (NEVER, |seen| seen.value.iter().all(u8::is_ascii_lowercase)),
+    (NEVER, |seen| !(6..=40).contains(&seen.value.len())),
     (NEVER, |seen| !seen.value.iter().all(|byte| ALLOWED.has(*byte))),
     (NEVER, |seen| seen.value.iter().filter(|byte| byte.is_ascii_alphabetic()).count() < 3),
     (NEVER, |seen| seen.value.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b'-')),
@@ -21,7 +24,11 @@ const TABLE: [(i32, fn(&Seen<'_>) -> bool); 14] = [
     (NEVER, |seen| is_of_term(seen.value) || is_named(seen.value, 0)),
     (NEVER, |seen| is_mail(seen.value) || is_measure(seen.value)),
     (SURE, |seen| is_drawn(seen.value)),
-    (1, |seen| is_joined(seen.value)),
+    (1, |seen| is_joined(seen.value) || (seen.is_first && is_varied(seen.value))),
+];
+
+/// Points of a place. They count beside a form only.
+const PLACES: Table<5> = [
     (4, |seen| seen.is_pair || (is_sign(seen.last) && !(seen.is_weak && seen.is_first))),
     (3, |seen| !seen.is_weak && (seen.is_first || seen.is_quoted || is_of(seen.last, &LINKS))),
     (2, |seen| is_of(seen.last, &LEADS)),
@@ -64,18 +71,24 @@ impl<'t> Seen<'t> {
         Seen { value, ..Seen::default() }
     }
 
-    pub(super) fn points(&self) -> i32 {
-        TABLE.iter().filter(|(_, holds)| holds(self)).map(|(points, _)| points).sum()
+    /// The points of its form, or a number below zero once a row excludes it.
+    pub(super) fn form(&self) -> i32 {
+        let mut rows = FORMS.iter().filter(|(_, holds)| holds(self)).map(|(points, _)| *points);
+        let summed = rows.try_fold(0, |sum, points| (points > NEVER).then_some(sum + points));
+        summed.unwrap_or(NEVER)
     }
 
+    /// Whether it is a password at its place.
     pub(super) fn is_password(&self) -> bool {
-        self.points() >= NEEDED
+        let form = self.form();
+        let place = PLACES.iter().filter(|(_, holds)| holds(self)).map(|(points, _)| points);
+        form > 0 && form + place.sum::<i32>() >= NEEDED
     }
 }
 
 /// Whether a word looks like a password wherever it stands.
 pub(super) fn is_surely_password(value: &[u8]) -> bool {
-    Seen::of(value).points() >= SURE
+    Seen::of(value).form() >= SURE
 }
 
 const ALLOWED: Set = ALNUM.or(Set::of("!@#$%^&*+?~-_."));
@@ -118,6 +131,13 @@ fn is_striking(word: &[u8]) -> bool {
     let is_woven = switches > 2 || (switches == 2 && (ending > 3 || (lower > 0 && upper > 0)));
     let is_numbered = humps > 0 && letters > 5 && ending == 0 && digits > 1 && switches == 1;
     word.len() >= 8 && letters > 2 && ((is_woven && digits > 1) || is_numbered)
+}
+
+/// Letters and more than one digit or sign, and no name of a host, a constant or a term.
+fn is_varied(value: &[u8]) -> bool {
+    let Classes { digits, strange, lower, upper, .. } = Classes::of(value);
+    let is_varied = digits > 1 || strange > 0 || (lower > 0 && upper > 0);
+    digits > 0 && is_varied && !is_dotted(value) && !is_constant(value) && !is_term(value)
 }
 
 /// Two words or more with dashes or dots between them, and a number of two digits or more at the end.
@@ -167,7 +187,7 @@ mod tests {
             assert!(is_surely_password(value.as_bytes()), "{value}");
         }
         for value in ["falcon-tiger-44", "monkey.coffee71"] {
-            assert_eq!(Seen::of(value.as_bytes()).points(), 1, "{value}");
+            assert_eq!(Seen::of(value.as_bytes()).form(), 1, "{value}");
         }
         for value in [
             "sha256sum",
@@ -189,7 +209,7 @@ mod tests {
             "Hello!",
             "R&D-teams",
         ] {
-            assert!(Seen::of(value.as_bytes()).points() <= 0, "{value}");
+            assert!(Seen::of(value.as_bytes()).form() <= 0, "{value}");
         }
     }
 }

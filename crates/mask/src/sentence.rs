@@ -1,7 +1,7 @@
 //! Passwords in sentences: a cue such as `password`, a link such as `is`, and a value, as in `the pass on these cameras
 //! is ...` or `access via root / ...`.
 //!
-//! Behind a cue a sentence is read word by word, and the table of [`score`](super::score) decides about each word. Other
+//! Behind a cue a sentence is read word by word, and the tables of [`score`](super::score) decide about each word. Other
 //! rules read sentences with the signs of programs in them.
 
 use super::escape;
@@ -21,8 +21,13 @@ const CODE: Set = Set::of("{}<>[];=|\\");
 const OPENING: Set = Set::of("\"'`(*");
 const ENDING: Set = Set::of("\"'`)*.,:;?");
 
-/// Reads the sentence behind a cue that ends at `at`. A weak cue is one of logging in.
-pub(super) fn fit(text: Text<'_>, at: usize, is_weak: bool) -> Result<Option<Fit>, More> {
+/// Reads the sentence behind one of these cues that ends at `at`, up to the next cue. A weak cue is one of logging in.
+pub(super) fn fit(
+    text: Text<'_>,
+    at: usize,
+    cues: &[String],
+    is_weak: bool,
+) -> Result<Option<Fit>, More> {
     let mut here = at + text.run(at, CLOSING, 4)?;
     let opening = text.part(at, here);
     let (mut last, mut place) = (opening, 0);
@@ -38,6 +43,11 @@ pub(super) fn fit(text: Text<'_>, at: usize, is_weak: bool) -> Result<Option<Fit
             return Ok(None);
         }
         let there = text.part(here, end);
+        // A quote before a colour.
+        if there.iter().all(|byte| OPENING.has(*byte)) {
+            here = end;
+            continue;
+        }
         let found = candidate(there).filter(|(_, seen)| {
             let is_listed = !is_weak && place == 1 && opening.contains(&b':');
             Seen { last, is_first: place == 0, is_listed, is_weak, ..*seen }.is_password()
@@ -52,13 +62,24 @@ pub(super) fn fit(text: Text<'_>, at: usize, is_weak: bool) -> Result<Option<Fit
         let is_code = !is_arrow && there.iter().any(|byte| CODE.has(*byte));
         // What a function of these arguments returns.
         let is_result = there == b"->" && last.ends_with(b")") && !last.contains(&b'(');
-        let is_over = matches!(there.last(), Some(b'.' | b'!')) && candidate(there).is_none();
-        if is_code || is_result || is_over {
+        let is_over = matches!(there.last(), Some(b'.' | b'!'))
+            && candidate(there).is_none_or(|(_, seen)| seen.form() <= 0);
+        if is_code || is_result || is_over || is_cue(there, cues) {
             return Ok(None);
         }
         (last, here, place) = (there, end, place + 1);
     }
     Ok(None)
+}
+
+/// Whether a word is a cue, whatever closes it.
+fn is_cue(word: &[u8], cues: &[String]) -> bool {
+    let is = |cue: &String| {
+        let (name, rest) = word.split_at_checked(cue.len())?;
+        let is_name = name.eq_ignore_ascii_case(cue.as_bytes());
+        (is_name && rest.iter().all(|byte| CLOSING.has(*byte))).then_some(())
+    };
+    cues.iter().any(|cue| is(cue).is_some())
 }
 
 /// Behind blanks, and the colours of a terminal among them.
@@ -144,8 +165,7 @@ fn candidate(word: &[u8]) -> Option<(usize, Seen<'_>)> {
         to = word.len() - 1;
     }
     let seen = Seen::of(word.get(from..to)?);
-    let is_pair = cut.is_some();
-    (seen.points() > 0).then_some((from, Seen { is_quoted, is_pair, ..seen }))
+    Some((from, Seen { is_quoted, is_pair: cut.is_some(), ..seen }))
 }
 
 #[cfg(test)]
@@ -154,7 +174,7 @@ mod tests {
 
     fn found<'t>(cue: &str, text: &'t str, is_weak: bool) -> Option<&'t str> {
         let at = text.find(cue).unwrap() + cue.len();
-        let fit = fit(Text::whole(text.as_bytes()), at, is_weak).unwrap()?;
+        let fit = fit(Text::whole(text.as_bytes()), at, &[cue.to_owned()], is_weak).unwrap()?;
         text.get(fit.from..fit.to)
     }
 
@@ -172,6 +192,7 @@ mod tests {
             "old pass v4lue9xyZ was better",
             "the pass\x1b[0m is \x1b[1;32mv4lue9xyZ\x1b[0m now",
             "the \x1b[1mpass\x1b[0m:\n\x1b[32mv4lue9xyZ\x1b[0m\n",
+            "the pass is \"\x1b[32mv4lue9xyZ\x1b[0m\"",
             "pass\\u001b[0m of it is \\u001b[31mv4lue9xyZ\\u001b[0m",
         ] {
             assert_eq!(found("pass", text, false), Some("v4lue9xyZ"), "{text}");
