@@ -5,7 +5,7 @@ use super::name::{is_constant, is_dotted, is_of_words, is_term};
 use super::set::{ALNUM, Set};
 use super::words::{TERMS, is_named};
 
-/// Points of a form that few other words have, and of one that no password has.
+/// Points of a form that few other words share, and of a form that excludes a password.
 const SURE: i32 = 3;
 const NEVER: i32 = -20;
 /// A word with so many points is a password.
@@ -51,9 +51,9 @@ const LEADS: [&str; 6] = ["to", "on", "from", "with", "and", "by"];
 #[derive(Clone, Copy, Default)]
 pub(super) struct Seen<'t> {
     pub(super) value: &'t [u8],
-    /// It stands in quotes or brackets.
+    /// Quotes or brackets enclose it.
     pub(super) is_quoted: bool,
-    /// The name of a user stands before it, as in `root/...`.
+    /// It follows the name of a user, as in `root/...`.
     pub(super) is_pair: bool,
     /// The word before it.
     pub(super) last: &'t [u8],

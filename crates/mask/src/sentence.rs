@@ -12,9 +12,9 @@ use super::text::{More, Text};
 
 /// So much of a sentence is read behind a cue.
 const SENTENCE: usize = 112;
-/// A longer word is none.
+/// Longer words are not read.
 const WORD: usize = 80;
-/// What may close a cue itself, as in `password's`, `(password)`, `password:`.
+/// Signs that close a cue, as in `password's`, `(password)`, `password:`.
 const CLOSING: Set = Set::of("s',:?)*\"`");
 /// Signs of programs and of our own placeholders.
 const CODE: Set = Set::of("{}<>[];=|\\");
@@ -60,7 +60,7 @@ pub(super) fn fit(
         }
         let is_arrow = matches!(there, b"->" | b"=>" | b"|" | b"=");
         let is_code = !is_arrow && there.iter().any(|byte| CODE.has(*byte));
-        // What a function of these arguments returns.
+        // The type that a function returns.
         let is_result = there == b"->" && last.ends_with(b")") && !last.contains(&b'(');
         let is_over = matches!(there.last(), Some(b'.' | b'!'))
             && candidate(there).is_none_or(|(_, seen)| seen.form() <= 0);
@@ -82,7 +82,7 @@ fn is_cue(word: &[u8], cues: &[String]) -> bool {
     cues.iter().any(|cue| is(cue).is_some())
 }
 
-/// Behind blanks, and the colours of a terminal among them.
+/// The place behind blanks, and the colours of a terminal among them.
 fn behind_blanks(text: Text<'_>, at: usize) -> Result<usize, More> {
     let here = escape::behind_colours(text, at)?;
     escape::behind_colours(text, here + text.run(here, BLANK, 8)?)
@@ -123,7 +123,7 @@ fn alone(text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
     }))
 }
 
-/// How long a word is: all up to a blank, the end of its line, or the end of the string that it stands in.
+/// The length of a word. It ends at a blank, at a colour, and at the end of its line or string.
 fn word(text: Text<'_>, at: usize) -> Result<usize, More> {
     let mut length = 0;
     while length < WORD
