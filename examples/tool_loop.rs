@@ -8,10 +8,10 @@ use thinkthrough_conformance::{SimRequest, Simulator};
 use thinkthrough_core::content::{Block, Content, Speaker, ToolCall, ToolResponse};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Ended, Turn};
-use thinkthrough_core::json::{Extra, Raw};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::{Request, Tool};
 use thinkthrough_core::settings::Resolved;
+use thinkthrough_json::{Extra, Raw};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let models = [

@@ -4,8 +4,8 @@ use crate::environment::{Lookup, usable};
 use crate::failure::Failure;
 use http::HeaderName;
 use thinkthrough_client::{Auth, Secret, account};
-use thinkthrough_core::json::Writer;
 use thinkthrough_core::provider::{Account, Auth as AuthForm};
+use thinkthrough_json::Writer;
 
 /// How a key, or the credential of an account in JSON, goes with a request.
 pub(crate) fn auth(form: AuthForm, key: Option<Secret>) -> Result<Auth, Failure> {

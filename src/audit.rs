@@ -6,8 +6,8 @@ use crate::keeper::Keeper;
 use crate::masking::{secrets, tiers, with};
 use std::time::Duration;
 use thinkthrough_chat::Tracer;
-use thinkthrough_core::mask::Masker;
 use thinkthrough_gateway::{Audit, FindMasker, TracesTo};
+use thinkthrough_mask::Masker;
 use thinkthrough_store::Store;
 
 /// Creates the tracer of a command. Returns `None` if the configuration disables traces.

@@ -9,7 +9,6 @@ use crate::provider_key::ProviderKey;
 use crate::reach::{Destination, Named, Reach, SIMULATED, key_variable};
 use crate::{local, role, simulated};
 use thinkthrough_client::{Auth, Secret, Transport};
-use thinkthrough_core::budget::RateLimits;
 use thinkthrough_core::contract::{Contract, Return};
 use thinkthrough_core::echo::short;
 use thinkthrough_core::exchange::Handling;
@@ -17,6 +16,7 @@ use thinkthrough_core::price::Price;
 use thinkthrough_core::provider::{self, Auth as AuthForm, Endpoint, Provider, Target};
 use thinkthrough_core::settings::Partial;
 use thinkthrough_core::wire::{Dialect, WireId};
+use thinkthrough_limits::RateLimits;
 
 /// A model with its address, credential and settings.
 pub(crate) struct Chosen {

@@ -9,10 +9,10 @@ use crate::keeper::Keeper;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-use thinkthrough_core::budget::{Budgets, RateLimits};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::settings::Partial;
 use thinkthrough_gateway::{Access, Keys, Looking, Pass, VaultError};
+use thinkthrough_limits::{Budgets, RateLimits};
 use thinkthrough_store::{KeyHash, KeyState, KeyWatch};
 
 /// Knows every key.

@@ -6,13 +6,11 @@ use crate::stored::{self, Place, place, say_notes};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use thinkthrough_core::budget::{
-    BudgetRules, Given, RateGiven, RateLimits, RateReport, Report, Unheard,
-};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_gateway::{
     Facts, KeptResponses, Later, Ledgers, Owner, SharedPlaces, Soon, Vault, VaultError, Vaults,
 };
+use thinkthrough_limits::{BudgetRules, Given, RateGiven, RateLimits, RateReport, Report, Unheard};
 use thinkthrough_store::{
     Backlog, EarlyTraces, KeyState, KeyWatch, LedgerKey, Limits, Location, Store, StoreError,
 };

@@ -6,8 +6,8 @@ use http::{HeaderName, HeaderValue, Uri};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use thinkthrough_client::{Auth, Client, ClientConfig, Request, Transport};
-use thinkthrough_core::json::{Doc, Val};
 use thinkthrough_core::provider::{self, Provider, Target};
+use thinkthrough_json::{Doc, Val};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 

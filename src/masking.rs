@@ -8,8 +8,8 @@ use crate::stored;
 use std::sync::Arc;
 use thinkthrough_chat::Cover;
 use thinkthrough_client::{Secret, private_parts};
-use thinkthrough_core::mask::{Masker, Tiers, passwords};
 use thinkthrough_gateway::{Covering, FindMasker, Heard};
+use thinkthrough_mask::{Masker, Tiers, passwords};
 use thinkthrough_store::Location;
 
 /// What the names of variables with secrets end in.

@@ -6,8 +6,8 @@ use crate::failure::{Failure, say};
 use crate::masking::of_process;
 use std::time::Duration;
 use thinkthrough_client::{Client, Request};
-use thinkthrough_core::mask::Tiers;
 use thinkthrough_gateway::{SPANS, Traces};
+use thinkthrough_mask::Tiers;
 
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 const PROTOCOLS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];

@@ -6,8 +6,8 @@
 use crate::local::{fetch, request};
 use std::time::Duration;
 use thinkthrough_client::{Auth, Transport};
-use thinkthrough_core::json::{Doc, Val};
 use thinkthrough_core::provider::Target;
+use thinkthrough_json::{Doc, Val};
 use tokio::time::timeout;
 
 /// How long a server may take to say it, over all places.

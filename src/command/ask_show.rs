@@ -11,12 +11,12 @@ use thinkthrough_client::Retry;
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, Content, Speaker, ToolResponse};
 use thinkthrough_core::event::Event;
-use thinkthrough_core::json::Writer;
 use thinkthrough_core::outgoing::Outgoing;
 use thinkthrough_core::price::Price;
 use thinkthrough_core::shape::{write_answer_and, write_block, write_event, write_result};
 use thinkthrough_core::tokens::TokenCount;
 use thinkthrough_core::usage::Usage;
+use thinkthrough_json::Writer;
 use thinkthrough_store::Cost;
 
 /// Prints no events, because the command prints one JSON object at its end.

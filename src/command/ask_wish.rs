@@ -3,8 +3,8 @@
 use crate::failure::Failure;
 use clap::Args;
 use std::path::{Path, PathBuf};
-use thinkthrough_core::json::{Doc, Raw};
 use thinkthrough_core::request::{AnswerFormat, Request};
+use thinkthrough_json::{Doc, Raw};
 
 /// Options for the request itself.
 #[derive(Clone, Debug, Default, Args)]

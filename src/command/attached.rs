@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use thinkthrough_core::content::{Block, Media, MediaSource};
-use thinkthrough_core::json::Extra;
+use thinkthrough_json::Extra;
 
 /// The options of every command that takes a question.
 #[derive(Clone, Debug, Default, Args)]

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use std::io::Write;
 use std::path::PathBuf;
 use thinkthrough_chat::harmless::harmless;
-use thinkthrough_core::json::Writer;
+use thinkthrough_json::Writer;
 
 /// Look after the configuration file
 #[derive(Debug, Args)]

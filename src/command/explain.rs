@@ -15,12 +15,12 @@ use std::io::Write;
 use std::sync::Arc;
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_core::decision::Decision;
-use thinkthrough_core::json::{Doc, Writer};
 use thinkthrough_core::outgoing::Outgoing;
 use thinkthrough_core::settings::{Key, Partial};
 use thinkthrough_core::tokens::{EffectiveCount, TokenCount};
 use thinkthrough_core::wire::Wire;
 use thinkthrough_gateway::{Options, Preview, Unsent, preview};
+use thinkthrough_json::{Doc, Writer};
 
 /// Show what would be sent to a model, and why
 ///

@@ -1,8 +1,8 @@
 //! Detects the wire of a request by members that only one wire has.
 
 use crate::failure::Failure;
-use thinkthrough_core::json::{Doc, Val};
 use thinkthrough_core::wire::{self, Wire};
+use thinkthrough_json::{Doc, Val};
 
 /// The wire of a request without such members. Every wire with `messages` reads it alike.
 const PLAIN: &str = "chat-completions";

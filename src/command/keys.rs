@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
-use thinkthrough_core::json::Writer;
+use thinkthrough_json::Writer;
 use thinkthrough_store::{GatewayKey, NewKey, Store};
 
 /// Make, list and revoke keys of the gateway, and rotate the master key or back it up

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use thinkthrough_core::mask::Tiers;
+use thinkthrough_mask::Tiers;
 
 use crate::failure::{Failure, say};
 use crate::input::Input;

@@ -9,8 +9,8 @@ use crate::printed::printed;
 use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
-use thinkthrough_core::json::Writer;
 use thinkthrough_core::price::{DOLLAR, Price};
+use thinkthrough_json::Writer;
 
 /// List the models that one can ask for
 ///

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use thinkthrough_conformance::list;
-use thinkthrough_core::json::Writer;
 use thinkthrough_core::provider;
+use thinkthrough_json::Writer;
 
 use super::asking::env;
 use crate::choose::choose_named;

@@ -4,12 +4,12 @@ use std::io::{self, Write};
 
 use clap::Args;
 use thinkthrough_core::event::{Event, Fold, Sink};
-use thinkthrough_core::json::Writer;
 use thinkthrough_core::provider::{Provider, ProviderReader};
 use thinkthrough_core::read::{Form, Reader};
 use thinkthrough_core::shape;
 use thinkthrough_core::tags::{Options, TagSpec, TextReader};
 use thinkthrough_core::wire::{self, Dialect, Wire, detect};
+use thinkthrough_json::Writer;
 
 use crate::failure::Failure;
 use crate::input::Input;

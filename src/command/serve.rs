@@ -23,11 +23,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use thinkthrough_core::mask::Tiers;
 use thinkthrough_gateway::{
     Audit, Events, Heard, InFlight, Keys, Log, Models, Options, Running, Tls, Traces, Vaults,
     Viewer, serve,
 };
+use thinkthrough_mask::Tiers;
 use thinkthrough_store::{KeyState, Limits, Location};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;

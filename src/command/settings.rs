@@ -5,8 +5,8 @@ use crate::choose::choose_named;
 use crate::failure::Failure;
 use clap::Args;
 use std::io::Write;
-use thinkthrough_core::json::Writer;
 use thinkthrough_core::settings::Key;
+use thinkthrough_json::Writer;
 
 /// Show every setting with its value and where it comes from
 ///

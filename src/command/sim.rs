@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use thinkthrough_conformance::{Fault, Left, LogEntry, SimOptions, SimTls, list, serve};
-use thinkthrough_core::json::Writer;
+use thinkthrough_json::Writer;
 
 use crate::failure::{Failure, say};
 use crate::listen::bind;

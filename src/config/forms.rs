@@ -9,10 +9,10 @@ use super::secret::Sources;
 use super::table::Section;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
-use thinkthrough_core::json::Writer;
 use thinkthrough_core::provider::{BudgetForm, EffortForm, Target};
 use thinkthrough_core::settings::Effort;
 use thinkthrough_core::tags::{Options, Start, TagSpec};
+use thinkthrough_json::Writer;
 use toml::{Table, Value};
 
 /// The keys of `[models.NAME]` that this module reads.

@@ -5,9 +5,9 @@ use super::reasoning::reasoning;
 use super::secret::{Credential, Sources, one};
 use super::table::Section;
 use std::collections::BTreeSet;
-use thinkthrough_core::budget::{Budgets, RateLimits};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::settings::Partial;
+use thinkthrough_limits::{Budgets, RateLimits};
 use thinkthrough_store::KeyHash;
 
 /// `[keys.NAME]`

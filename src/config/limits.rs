@@ -2,7 +2,7 @@
 
 use super::prices::amount;
 use super::table::Section;
-use thinkthrough_core::budget::{BudgetRules, Budgets, Limit, OnExceed, RateLimits, WarnAt};
+use thinkthrough_limits::{BudgetRules, Budgets, Limit, OnExceed, RateLimits, WarnAt};
 use toml::Value;
 
 /// The dollars of each scope, in the order of `Scope::ALL`.

@@ -43,13 +43,13 @@ use crate::reach::Reach;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use thinkthrough_client::{ClientConfig, Secret};
-use thinkthrough_core::budget::{BudgetRules, RateLimits};
 use thinkthrough_core::contract::Contract;
 use thinkthrough_core::exchange::Handling;
 use thinkthrough_core::price::Price;
-use thinkthrough_core::runaway::Runaway;
 use thinkthrough_core::settings::Partial;
 use thinkthrough_core::wire::WireId;
+use thinkthrough_limits::runaway::Runaway;
+use thinkthrough_limits::{BudgetRules, RateLimits};
 
 /// What the file says, with what holds where it says nothing.
 #[derive(Debug)]

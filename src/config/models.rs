@@ -7,9 +7,9 @@ use super::reasoning::{KEYS, reasoning, reasoning_and};
 use super::secret::Sources;
 use super::table::Section;
 use super::{ModelEntry, Profile};
-use thinkthrough_core::budget::Limit;
 use thinkthrough_core::contract::{Contract, Level, Older, Return, Told};
 use thinkthrough_core::exchange::{Handling, Restore, Thoughts, View};
+use thinkthrough_limits::Limit;
 
 pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<ModelEntry, String> {
     let own = [

@@ -13,8 +13,8 @@ use crate::connections::Connections;
 use std::collections::BTreeSet;
 use std::path::Path;
 use thinkthrough_client::{ClientConfig, ProxyRules};
-use thinkthrough_core::runaway::Runaway;
 use thinkthrough_core::settings::Partial;
+use thinkthrough_limits::runaway::Runaway;
 use toml::{Table, Value};
 
 /// Reads the file of `--config`, or else the file at its default place if it exists.

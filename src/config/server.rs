@@ -9,9 +9,9 @@ use super::table::Section;
 use crate::listen::with_host;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use thinkthrough_core::budget::Limit;
-use thinkthrough_core::runaway::Runaway;
 use thinkthrough_gateway::LogForm;
+use thinkthrough_limits::Limit;
+use thinkthrough_limits::runaway::Runaway;
 
 /// The settings of `[server]`, with defaults for missing keys.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use super::places::{Lookup, data_folder, from_file};
 use super::table::Section;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use thinkthrough_core::budget::Limit;
+use thinkthrough_limits::Limit;
 use thinkthrough_store::{KeySource, Limits, Location};
 use toml::Value;
 

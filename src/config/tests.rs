@@ -3,9 +3,9 @@ use super::tools::{McpServer, Tool};
 use super::*;
 use std::path::Path;
 use thinkthrough_chat::Permission;
-use thinkthrough_core::budget::{Limit, OnExceed};
 use thinkthrough_core::exchange::{Restore, View};
 use thinkthrough_core::settings::{Key, Source};
+use thinkthrough_limits::{Limit, OnExceed};
 use thinkthrough_store::{KeySource, Limits, Location};
 
 fn env(name: &str) -> Option<String> {
@@ -331,7 +331,7 @@ fn prices_are_dollars_for_a_million_tokens() {
 
 #[test]
 fn thoughts_that_run_away_are_told_cut_or_left() {
-    use thinkthrough_core::runaway::Runaway;
+    use thinkthrough_limits::runaway::Runaway;
     assert_eq!(good("").runaway, Runaway::Warn);
     for (word, runaway) in [("off", Runaway::Off), ("warn", Runaway::Warn), ("cut", Runaway::Cut)] {
         assert_eq!(good(&format!("[chat]\nrunaway = \"{word}\"\n")).runaway, runaway);

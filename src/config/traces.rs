@@ -3,7 +3,7 @@
 use super::limits::limit;
 use super::table::Section;
 use std::time::Duration;
-use thinkthrough_core::budget::Limit;
+use thinkthrough_limits::Limit;
 use thinkthrough_store::{Limits, TRACE_AGE};
 
 /// The audit copy of what models thought.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
-use thinkthrough_core::json::Doc;
+use thinkthrough_json::Doc;
 
 /// A model of every kind of provider: one of the user's own, and those whose rules change the body most.
 const TARGETS: [&str; 7] = [

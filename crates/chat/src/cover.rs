@@ -17,10 +17,10 @@ use std::borrow::Cow;
 use thinkthrough_core::content::{
     Block, Content, Other, Parameters, Text, Thinking, ToolCall, ToolResponse, ToolResult,
 };
-use thinkthrough_core::json::Raw;
-use thinkthrough_core::mask::{Masker, Opaque, mask_json};
 use thinkthrough_core::plane::Masked;
 use thinkthrough_core::tags::redacted_json;
+use thinkthrough_json::Raw;
+use thinkthrough_mask::{Masker, Opaque, mask_json};
 
 /// Covers secrets in what is shown, where that is wanted. Copies share their rules.
 #[derive(Clone, Debug, Default)]

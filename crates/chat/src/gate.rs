@@ -7,19 +7,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use thinkthrough_core::allowance::{ask, within};
 use thinkthrough_core::answer::Answer;
-use thinkthrough_core::budget::{
-    Admitted, BudgetEvent, BudgetEventKind, BudgetRefusal, BudgetRules, BudgetState, Call, Limit,
-    OnExceed, RateLimiter, RateLimits, RateRefusal, Refusal, SessionBudget, admit,
-};
 use thinkthrough_core::content::Content;
 use thinkthrough_core::exchange::Own;
-use thinkthrough_core::mask::Masker;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
-use thinkthrough_core::runaway::{Circle, Runaway};
 use thinkthrough_core::settings::Resolved;
 use thinkthrough_core::tokens::{TokenCount, TokenSource, estimate_conservative};
 use thinkthrough_core::usage::Usage;
+use thinkthrough_limits::runaway::{Circle, Runaway};
+use thinkthrough_limits::{
+    Admitted, BudgetEvent, BudgetEventKind, BudgetRefusal, BudgetRules, BudgetState, Call, Limit,
+    OnExceed, RateLimiter, RateLimits, RateRefusal, Refusal, SessionBudget, admit,
+};
+use thinkthrough_mask::Masker;
 use tokio::time::{Instant, sleep};
 
 /// Delays requests, changes their settings, or refuses them. Several requests may be in progress at once.

@@ -5,8 +5,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use thinkthrough_core::content::Content;
-use thinkthrough_core::json::{Doc, Writer};
 use thinkthrough_core::shape::{read_content, write_content};
+use thinkthrough_json::{Doc, Writer};
 
 /// A conversation that is read from a file and extends it.
 #[derive(Debug)]

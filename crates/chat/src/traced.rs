@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thinkthrough_core::answer::Answer;
-use thinkthrough_core::json::Raw;
-use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::settled::{AnswerSize, Settled};
 use thinkthrough_core::why::Why;
+use thinkthrough_json::Raw;
+use thinkthrough_mask::Masker;
 use thinkthrough_store::{
     LostTrace, NewTrace, TraceCount, TraceDraft, TraceNumbers, TracePlace, TraceState, TraceTexts,
     Traces,

@@ -18,9 +18,9 @@ use divan::counter::{BytesCount, ItemsCount};
 use divan::{AllocProfiler, Bencher};
 use serde::Deserialize;
 use thinkthrough_core::event::{Event, Fold};
-use thinkthrough_core::json::{Doc, Scratch};
 use thinkthrough_core::wire::chat_completions::ChatCompletions;
 use thinkthrough_core::wire::{Decode, Dialect, Wire};
+use thinkthrough_json::{Doc, Scratch};
 
 /// Counts allocations; it does nothing where there are none.
 #[global_allocator]

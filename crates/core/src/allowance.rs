@@ -7,10 +7,10 @@ mod least;
 pub use extent::{Extent, MOST, unclear_cap};
 pub(crate) use least::{lower, lowered};
 
-use crate::budget::{Ask, OnExceed};
 use crate::provider::ModelRule;
 use crate::settings::{Budget, Effort, Resolved, Setting, Source};
 use std::num::NonZeroU64;
+use thinkthrough_limits::{Ask, OnExceed};
 
 /// What a request with these settings asks of the budget; without a cap of its own, `most`.
 #[must_use]

@@ -5,12 +5,12 @@ use crate::content::Content;
 use crate::decision::{Decision, Without};
 use crate::exchange::{self, Difference, Differences, Repair, RequestContext, Side, Turn};
 use crate::json::Writer;
-use crate::mask::Masker;
 use crate::plane::Masked;
 use crate::provider::Target;
 use crate::tags::redacted;
 use crate::turns::begins;
 use crate::wire::Wire;
+use thinkthrough_mask::Masker;
 
 /// So many answers, and so many blocks, are told of: the newest.
 const DECISIONS: usize = 100;
@@ -234,7 +234,7 @@ fn words(masker: &Masker, side: Option<&Side>) -> String {
 mod tests {
     use super::*;
     use crate::json::Doc;
-    use crate::mask::Tiers;
+    use thinkthrough_mask::Tiers;
 
     fn way(failed: Option<&'static str>, repaired: Option<Repair>) -> Way {
         let (provider, model) = ("there".to_owned(), "m".to_owned());

@@ -12,7 +12,6 @@ use thinkthrough_core::content::{Block, Content, Speaker, Thinking};
 use thinkthrough_core::event::{Event, Fold};
 use thinkthrough_core::exchange::build;
 use thinkthrough_core::exchange::{Finished, Turn};
-use thinkthrough_core::json::{Doc, Writer};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::read::{Form, Reader};
 use thinkthrough_core::request::Request;
@@ -21,6 +20,7 @@ use thinkthrough_core::shape::{read_content, write_content};
 use thinkthrough_core::tokens::{EffectiveCount, estimate_conservative};
 use thinkthrough_core::wire;
 use thinkthrough_core::wire::Dialect;
+use thinkthrough_json::{Doc, Writer};
 
 const SIGNED: &str = concat!(
     "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"type\":\"message\",",

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
-use thinkthrough_core::json::Doc;
+use thinkthrough_json::Doc;
 
 #[macro_use]
 #[path = "../../core/tests/laws/driver.rs"]

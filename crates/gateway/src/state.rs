@@ -23,8 +23,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use thinkthrough_client::{AnswerCaps, Auth};
-use thinkthrough_core::runaway::Runaway;
 use thinkthrough_core::tokens::Tokenizer;
+use thinkthrough_limits::runaway::Runaway;
 use tokio::sync::watch;
 
 /// How the gateway behaves.

@@ -14,8 +14,8 @@
 )]
 
 use std::time::{Duration, Instant};
-use thinkthrough_core::mask::{Masker, Tiers};
 use thinkthrough_core::plane::{Masked, Tenant};
+use thinkthrough_mask::{Masker, Tiers};
 use thinkthrough_store::{
     KeySource, Location, NewTrace, Store, TraceFilter, TraceNumbers, TraceState, TraceText, Traces,
 };

@@ -1,8 +1,8 @@
 //! How a conversation is held: its model, its settings and its cost. Every face continues a conversation from this.
 
 use crate::cost::Cost;
-use thinkthrough_core::json::{Val, Writer};
 use thinkthrough_core::settings::{Key, Layer, Partial, Resolved, Source};
+use thinkthrough_json::{Val, Writer};
 
 /// How a conversation is held. A client that continues it uses the same model and settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,13 +2,13 @@
 
 use crate::trace::{DraftText, NewTrace, TraceNumbers, TraceState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use thinkthrough_core::json::{Raw, Writer};
-use thinkthrough_core::mask::{BROKEN, Masker};
 use thinkthrough_core::plane::{Masked, Tenant};
 use thinkthrough_core::settled::Settled;
 use thinkthrough_core::tags::redacted_json;
 use thinkthrough_core::tokens::TokenSource;
 use thinkthrough_core::why::Why;
+use thinkthrough_json::{Raw, Writer};
+use thinkthrough_mask::{BROKEN, Masker};
 
 /// What is known besides of a trace that could not be masked.
 const UNTOLD: &str = "{\"masked\":\"error\"}";
@@ -153,9 +153,9 @@ impl TraceCount {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thinkthrough_core::mask::Tiers;
     use thinkthrough_core::settled::AnswerSize;
     use thinkthrough_core::usage::Usage;
+    use thinkthrough_mask::Tiers;
 
     fn draft(thought: &str) -> TraceDraft {
         TraceDraft {

@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use thinkthrough_core::json::{Doc, Writer};
 use thinkthrough_core::plane::Tenant;
+use thinkthrough_json::{Doc, Writer};
 
 /// How long a fact holds; then the model is asked as if nothing were known, for providers change.
 pub const FACT_AGE: Duration = Duration::from_secs(24 * 60 * 60);

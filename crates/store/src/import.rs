@@ -8,10 +8,10 @@ use crate::trace::{DraftText, TraceNumbers, TraceState};
 use rusqlite::{Connection, OpenFlags, Row};
 use std::path::Path;
 use std::sync::Arc;
-use thinkthrough_core::json::Raw;
-use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::why::Why;
+use thinkthrough_json::Raw;
+use thinkthrough_mask::Masker;
 use tokio::sync::mpsc::{Sender, channel};
 
 /// The columns that such a table has. Source: the decision record of reasoning traces.

@@ -1,6 +1,6 @@
 //! What stands of budgets in the database, and in a journal.
 
-use thinkthrough_core::budget::Unheard;
+use thinkthrough_limits::Unheard;
 
 /// What a ledger is to become.
 #[derive(Clone, Debug)]

@@ -9,10 +9,10 @@ use crate::error::StoreError;
 use crate::ledger_row::{LedgerRow, SliceRow};
 use crate::store::Store;
 use std::time::Duration;
-use thinkthrough_core::budget::{
+use thinkthrough_core::plane::Tenant;
+use thinkthrough_limits::{
     BudgetRules, Given, KEPT, LEASE, Ledger, RateGiven, RateLedger, RateLimits, RateReport, Report,
 };
-use thinkthrough_core::plane::Tenant;
 
 /// A ledger that nobody used for so long goes; the longest that a budget counts for is a key's, which is used by every
 /// request.

@@ -1,7 +1,7 @@
 //! What is known about a conversation besides its messages.
 
 use crate::conversation_state::ConversationState;
-use thinkthrough_core::json::{Doc, Raw, Writer};
+use thinkthrough_json::{Doc, Raw, Writer};
 
 /// What is known about a conversation besides its messages. It is sealed like them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

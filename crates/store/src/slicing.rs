@@ -3,7 +3,7 @@
 //! Whoever finds the journal of a process that is gone, as its lock went with it, [ends](Ledger::end) its slices: what it
 //! spent is booked, and what it held is there for others.
 //!
-//! [Ledger::end]: thinkthrough_core::budget::Ledger::end
+//! [Ledger::end]: thinkthrough_limits::Ledger::end
 
 use crate::error::StoreError;
 use crate::journal::{Journal, Spot};
@@ -12,7 +12,7 @@ use crate::ledgers::{LedgerKey, Ledgers};
 use crate::store::Store;
 use std::collections::HashMap;
 use std::time::Duration;
-use thinkthrough_core::budget::Unheard;
+use thinkthrough_limits::Unheard;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 use thinkthrough_core::content::{Block, Thinking};
-use thinkthrough_core::json::{Raw, Writer};
-use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::{Masked, Tenant};
+use thinkthrough_json::{Raw, Writer};
+use thinkthrough_mask::Masker;
 
 /// How long traces stay where nothing else is said.
 pub const TRACE_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);

@@ -11,7 +11,7 @@ use crate::window::window_of;
 use thinkthrough_chat::Pending;
 use thinkthrough_chat::session::{Model, Offer, Write, Wrote};
 use thinkthrough_chat::terminal::{Connection, Host};
-use thinkthrough_core::mask::Masker;
+use thinkthrough_mask::Masker;
 
 /// The configuration, as of the start.
 pub(super) struct Settings {

@@ -5,7 +5,7 @@ use crate::printed::printed;
 use std::io::Write;
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_conformance::doctor::{Model, Row};
-use thinkthrough_core::json::Writer;
+use thinkthrough_json::Writer;
 
 /// The scenarios, each with its sentence.
 pub(super) fn list(

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 use thinkthrough_chat::ago;
 use thinkthrough_chat::harmless::harmless;
-use thinkthrough_core::json::Writer;
+use thinkthrough_json::Writer;
 use thinkthrough_store::Summary;
 
 /// List conversations, the latest first

@@ -10,7 +10,7 @@ use thinkthrough_chat::Cover;
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_chat::search;
 use thinkthrough_core::content::Speaker;
-use thinkthrough_core::json::Writer;
+use thinkthrough_json::Writer;
 use thinkthrough_store::{Found, Hit, Search as Wanted, Within};
 
 /// Find text in conversations and thoughts

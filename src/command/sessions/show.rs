@@ -10,8 +10,8 @@ use thinkthrough_chat::answer_start::from_first_line;
 use thinkthrough_chat::counted::{tokens, withheld};
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_core::content::{Block, Content, Speaker};
-use thinkthrough_core::json::Writer;
 use thinkthrough_core::shape::write_content;
+use thinkthrough_json::Writer;
 use thinkthrough_store::Conversation;
 
 /// Show a conversation with every thought

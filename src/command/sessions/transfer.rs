@@ -13,7 +13,7 @@ use thinkthrough_chat::export::{
 };
 use thinkthrough_chat::title;
 use thinkthrough_core::content::{Content, Speaker};
-use thinkthrough_core::json::Doc;
+use thinkthrough_json::Doc;
 use thinkthrough_store::{ConversationState, Meta};
 
 /// Write a conversation to standard output

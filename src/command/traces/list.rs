@@ -8,7 +8,7 @@ use clap::Args;
 use std::io::Write;
 use thinkthrough_chat::ago;
 use thinkthrough_chat::harmless::harmless;
-use thinkthrough_core::json::Writer;
+use thinkthrough_json::Writer;
 use thinkthrough_store::{Trace, TraceState};
 
 /// How many are listed where nothing is said.

@@ -11,8 +11,8 @@ use std::io::Write;
 use thinkthrough_chat::export::{html_closing, html_message, html_opening};
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_core::content::{Block, Content, Speaker, Text, Thinking};
-use thinkthrough_core::json::Writer;
 use thinkthrough_core::tokens::TokenCount;
+use thinkthrough_json::Writer;
 use thinkthrough_store::{Trace, TraceState};
 
 const TITLE: &str = "Traces";

@@ -7,7 +7,7 @@ use crate::printed::printed;
 use clap::Args;
 use std::io::Write;
 use thinkthrough_chat::harmless::harmless;
-use thinkthrough_core::json::Writer;
+use thinkthrough_json::Writer;
 use thinkthrough_store::{Trace, TraceHits, TraceText};
 
 /// How many are found where nothing is said.

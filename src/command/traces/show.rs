@@ -7,8 +7,8 @@ use crate::printed::printed;
 use clap::Args;
 use std::io::Write;
 use thinkthrough_chat::harmless::harmless;
-use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::price::Dollars;
+use thinkthrough_json::{Raw, Writer};
 use thinkthrough_store::Trace;
 
 /// Show one trace: what was thought and answered, what it cost, and why the request went out as it did

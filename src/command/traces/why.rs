@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use thinkthrough_chat::harmless::harmless;
-use thinkthrough_core::json::{Raw, Val};
+use thinkthrough_json::{Raw, Val};
 use thinkthrough_store::Trace;
 
 /// What became of thoughts of earlier answers: the numbers of the metadata.

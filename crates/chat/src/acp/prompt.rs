@@ -2,7 +2,7 @@
 
 use super::rpc::Problem;
 use thinkthrough_core::content::{Block, Content, Speaker};
-use thinkthrough_core::json::Val;
+use thinkthrough_json::Val;
 
 /// The message of a prompt.
 pub(super) fn content(params: Val<'_>) -> Result<Content, Problem> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use thinkthrough_core::json::{Doc, Raw, Val, Writer};
+use thinkthrough_json::{Doc, Raw, Val, Writer};
 use tokio::sync::{mpsc, oneshot};
 
 /// What a request came to.

@@ -15,8 +15,8 @@ use crate::tools::{Approve, Pending, Question, ToolKind, Verdict};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
 use thinkthrough_core::content::Content;
-use thinkthrough_core::json::Raw;
 use thinkthrough_core::settings::{Display, Resolved, Setting, Source};
+use thinkthrough_json::Raw;
 use thinkthrough_store::ConversationState;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 

@@ -3,8 +3,8 @@
 use super::rpc::Problem;
 use super::{EditorReach, EditorServer};
 use thinkthrough_client::Secret;
-use thinkthrough_core::json::{Val, Writer};
 use thinkthrough_core::settings::Effort;
+use thinkthrough_json::{Val, Writer};
 
 /// How much is asked for in a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use thinkthrough_client::Retry;
 use thinkthrough_core::content::{Content, Media, MediaSource, Thinking, ToolCall, ToolResponse};
 use thinkthrough_core::event::Event;
-use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::outgoing::Outgoing;
+use thinkthrough_json::{Raw, Writer};
 
 const THOUGHT: &str = "agent_thought_chunk";
 const WITHHELD: &str = "(the provider withheld the text)";

@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use std::time::Duration;
 use thinkthrough_core::content::{Block, Content, Media, Speaker, ToolCall, ToolResponse};
-use thinkthrough_core::json::Extra;
+use thinkthrough_json::Extra;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

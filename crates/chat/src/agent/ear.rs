@@ -4,7 +4,7 @@ use super::clock::Clock;
 use super::watch::Watch;
 use crate::gate::Notice;
 use thinkthrough_core::event::Event;
-use thinkthrough_core::runaway::{Circle, Circles, Runaway};
+use thinkthrough_limits::runaway::{Circle, Circles, Runaway};
 
 /// Hears one answer.
 pub(super) struct Ear<'a> {

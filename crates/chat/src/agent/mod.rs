@@ -25,7 +25,6 @@ use thinkthrough_client::{
     Auth, ClientError, Request as Send, Retry, RetryPolicy, Transport, mark_private,
 };
 use thinkthrough_core::answer::Answer;
-use thinkthrough_core::budget::BudgetRefusal;
 use thinkthrough_core::content::{Content, ToolCall, ToolResponse};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Ended, Finished, Own, Repair, Turn};
@@ -33,9 +32,10 @@ use thinkthrough_core::outgoing::{Outgoing, without_usage};
 use thinkthrough_core::pipeline::Failure;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::{Request, Tool};
-use thinkthrough_core::runaway::{Circles, Runaway};
 use thinkthrough_core::settings::Resolved;
 use thinkthrough_core::why::{Prepared, Way, Why};
+use thinkthrough_limits::BudgetRefusal;
+use thinkthrough_limits::runaway::{Circles, Runaway};
 
 /// The parts of a question that are the same in all rounds.
 #[derive(Clone)]

@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex};
 use thinkthrough_client::{BodySender, BodyStream, InProcess, InProcessAnswer, Response, Secret};
 use thinkthrough_conformance::{SimRequest, Simulator};
 use thinkthrough_core::content::Speaker;
-use thinkthrough_core::json::{Extra, Raw};
 use thinkthrough_core::provider;
 use thinkthrough_core::settings::resolve;
 use thinkthrough_core::wire::WireId;
+use thinkthrough_json::{Extra, Raw};
 use tokio::sync::{Barrier, Notify};
 
 /// A simulator, or a scripted body in its place.

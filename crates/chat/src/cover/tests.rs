@@ -4,9 +4,9 @@ use super::Cover;
 use thinkthrough_core::content::{Block, Content, Speaker, Text, Thinking, ToolCall};
 use thinkthrough_core::content::{Parameters, ToolResponse};
 use thinkthrough_core::event::{Event, Fact};
-use thinkthrough_core::json::{Extra, Raw};
-use thinkthrough_core::mask::{Masker, Tiers};
 use thinkthrough_core::problem::{Problem, ProblemCode};
+use thinkthrough_json::{Extra, Raw};
+use thinkthrough_mask::{Masker, Tiers};
 
 fn masker() -> Masker {
     let mut masker = Masker::new(Tiers::CERTAIN, &[7; 32]);

@@ -2,8 +2,8 @@
 
 use super::ImportError;
 use thinkthrough_core::content::Content;
-use thinkthrough_core::json::{Doc, Writer};
 use thinkthrough_core::shape::{read_content, write_content};
+use thinkthrough_json::{Doc, Writer};
 
 /// Neutral contents, one JSON value a line.
 #[must_use]

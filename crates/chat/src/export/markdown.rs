@@ -9,9 +9,9 @@ use crate::counted::counts;
 use thinkthrough_core::content::{
     Block, Content, Media, MediaSource, Other, Parameters, Text, Thinking, ToolCall, ToolResponse,
 };
-use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::shape::{write_block, write_content, write_result};
 use thinkthrough_core::tokens::TokenCount;
+use thinkthrough_json::{Raw, Writer};
 
 /// The conversation as Markdown, with thoughts in `form`.
 ///

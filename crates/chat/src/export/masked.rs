@@ -2,9 +2,9 @@
 
 use super::{Exported, from_jsonl, to_jsonl};
 use thinkthrough_core::content::Block;
-use thinkthrough_core::mask::{Masker, Opaque, mask_json};
 use thinkthrough_core::plane::Masked;
 use thinkthrough_core::tags::redacted_json;
+use thinkthrough_mask::{Masker, Opaque, mask_json};
 
 /// The conversation without its secrets and redacted spans; `None` where its messages cannot be read back. What a provider sealed is left as
 /// it is, because nobody but that provider reads it, unless the thought that it belongs to is another one now.

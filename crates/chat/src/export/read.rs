@@ -6,8 +6,8 @@ use super::lines::{
 };
 use super::{Exported, ImportError};
 use thinkthrough_core::content::{Block, Content, Parameters, Text, Thinking};
-use thinkthrough_core::json::{Doc, Raw, Val};
 use thinkthrough_core::shape::{ShapeError, read_block, read_content, read_result};
+use thinkthrough_json::{Doc, Raw, Val};
 
 /// Reads a conversation that [`to_markdown`](super::to_markdown) wrote, or that a person wrote in the same form: the
 /// comments may be missing, and then a thought or a tool call has only what can be seen.

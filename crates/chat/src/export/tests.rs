@@ -9,9 +9,9 @@ use thinkthrough_core::content::{
     Block, Content, Media, MediaSource, Origin, Other, Parameters, Speaker, Text, Thinking,
     ToolCall, ToolResponse,
 };
-use thinkthrough_core::json::{Extra, Raw};
-use thinkthrough_core::mask::{Masker, Tiers};
 use thinkthrough_core::tokens::TokenCount;
+use thinkthrough_json::{Extra, Raw};
+use thinkthrough_mask::{Masker, Tiers};
 
 const FORMS: [ThoughtForm; 3] = [ThoughtForm::Callout, ThoughtForm::Details, ThoughtForm::Fenced];
 

@@ -1,9 +1,9 @@
 use super::*;
 use std::num::NonZeroU64;
-use thinkthrough_core::budget::{Limit, WarnAt};
 use thinkthrough_core::content::{Block, Speaker, Thinking};
 use thinkthrough_core::settings::{Budget, Effort, Source};
 use thinkthrough_core::usage::Usage;
+use thinkthrough_limits::{Limit, WarnAt};
 
 fn rules(max: u64, on_exceed: OnExceed) -> BudgetRules {
     let warn_at = WarnAt::from_fraction(0.8).unwrap();

@@ -3,7 +3,7 @@
 use crate::tools::Given;
 use rmcp::model::CallToolResult;
 use thinkthrough_core::content::{Media, MediaSource};
-use thinkthrough_core::json::{Extra, Raw, Val};
+use thinkthrough_json::{Extra, Raw, Val};
 
 /// Texts joined by line feeds; images, sounds and files beside them; the structure alone where there is no text.
 pub(super) fn given(result: &CallToolResult) -> Given {

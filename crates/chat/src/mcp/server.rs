@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use thinkthrough_core::content::{Parameters, ToolCall};
-use thinkthrough_core::json::{Extra, Raw};
 use thinkthrough_core::request::Tool;
+use thinkthrough_json::{Extra, Raw};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 

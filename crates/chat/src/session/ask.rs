@@ -8,12 +8,12 @@ use crate::instructions::with_instructions;
 use crate::screen::model::{Activity, Body, Budget, EntryId, Level};
 use crate::wording::title;
 use std::collections::HashMap;
-use thinkthrough_core::budget::{BudgetRefusal, OnExceed};
 use thinkthrough_core::content::{Content, Speaker};
 use thinkthrough_core::decide;
 use thinkthrough_core::price::Price;
 use thinkthrough_core::settings::{Setting, Source};
 use thinkthrough_core::usage::Usage;
+use thinkthrough_limits::{BudgetRefusal, OnExceed};
 use thinkthrough_store::Cost;
 
 /// The question in progress.

@@ -2,9 +2,9 @@
 
 use super::message::{Count, Counted};
 use thinkthrough_core::exchange::build;
-use thinkthrough_core::json::{Doc, Val};
 use thinkthrough_core::request::Request;
 use thinkthrough_core::tokens::{EffectiveCount, Piece, PieceKey, Tokenizer};
+use thinkthrough_json::{Doc, Val};
 
 /// Counts requests; only what was not there in the last one is read.
 pub struct Counter<'t> {

@@ -6,8 +6,8 @@ use crate::screen::model::{
 };
 use std::time::Duration;
 use thinkthrough_core::content::{Block, Content, Speaker, Thinking, ToolCall, ToolResponse};
-use thinkthrough_core::json::Val;
 use thinkthrough_core::tokens::TokenCount;
+use thinkthrough_json::Val;
 
 /// Shows messages that were said earlier.
 pub(super) fn show(contents: &[Content], transcript: &mut Transcript) {

@@ -42,11 +42,11 @@ use resume::Flags;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
-use thinkthrough_core::budget::BudgetRules;
 use thinkthrough_core::content::Block;
 use thinkthrough_core::request::Tool;
 use thinkthrough_core::settings::{Display, Partial};
 use thinkthrough_core::tokens::TokenCount;
+use thinkthrough_limits::BudgetRules;
 use thinkthrough_store::{ConversationState, Cost};
 
 /// The configuration of a new session.

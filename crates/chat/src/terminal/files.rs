@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use thinkthrough_core::content::Content;
-use thinkthrough_core::mask::Masker;
+use thinkthrough_mask::Masker;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;

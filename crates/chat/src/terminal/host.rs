@@ -3,8 +3,8 @@
 use crate::session::{Model, Offer, Write, Wrote};
 use crate::tools::Pending;
 use thinkthrough_client::{Auth, Transport};
-use thinkthrough_core::budget::RateLimits;
-use thinkthrough_core::mask::Masker;
+use thinkthrough_limits::RateLimits;
+use thinkthrough_mask::Masker;
 
 /// A model and the way to it.
 #[derive(Clone)]

@@ -8,7 +8,7 @@ use crate::search::search;
 use crate::session::{Compression, Hit, Keep, Kept, Listed, Message, Stored};
 use crate::wording::ago;
 use thinkthrough_core::content::{Content, Origin, Speaker};
-use thinkthrough_core::json::{Raw, Writer};
+use thinkthrough_json::{Raw, Writer};
 use thinkthrough_store::{
     Conversation, ConversationId, Conversations, Draft, Found, Meta, Search, StoreError, Summary,
 };

@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;
 use thinkthrough_core::content::{Media, ToolCall};
-use thinkthrough_core::json::Raw;
 use thinkthrough_core::request::Tool;
+use thinkthrough_json::Raw;
 use tokio_util::sync::CancellationToken;
 
 /// Something that will be there later.

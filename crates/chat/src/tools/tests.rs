@@ -1,7 +1,7 @@
 use super::*;
 use std::fs;
 use thinkthrough_core::content::Parameters;
-use thinkthrough_core::json::Extra;
+use thinkthrough_json::Extra;
 use tokio_util::sync::CancellationToken;
 
 fn toolbox(name: &str) -> (std::path::PathBuf, Toolbox) {

@@ -7,16 +7,16 @@ use thinkthrough_chat::screen::model::View;
 use thinkthrough_chat::session::{
     Counted, Effect, Ended, Layers, Message, Model, Progress, Session, Side, Start,
 };
-use thinkthrough_core::budget::BudgetRules;
 use thinkthrough_core::content::{
     Block, Content, Parameters, Speaker, Text, Thinking, ToolCall, ToolResponse,
 };
-use thinkthrough_core::json::{Extra, Raw};
 use thinkthrough_core::price::{Price, Rates};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::settings::{Display, Partial};
 use thinkthrough_core::tokens::TokenCount;
 use thinkthrough_core::usage::Usage;
+use thinkthrough_json::{Extra, Raw};
+use thinkthrough_limits::BudgetRules;
 
 pub(crate) struct Desk {
     session: Session,

@@ -11,11 +11,11 @@ use crate::decision::{Action, Decision};
 use crate::edit::Plan;
 use crate::edit::request::{Additions, plan_to};
 use crate::json::Raw;
-use crate::mask::{Masker, mask_request};
 use crate::outgoing::{self, Choice, Outgoing, Parameters, dressed};
 use crate::settings::{Effort, Resolved, Setting, Source};
 use crate::turns::Turns;
 use std::borrow::Cow;
+use thinkthrough_mask::{Masker, mask_request};
 
 impl<'d> RequestContext<'d> {
     /// Whether the turn under way goes on without thinking: one of its answers is known to have had no thought, and the

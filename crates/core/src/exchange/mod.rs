@@ -88,7 +88,6 @@ use crate::contract::Return;
 use crate::decide::{self, Decided, Input, Memory, Vault};
 use crate::decision::Counts;
 use crate::json::{Doc, Val};
-use crate::mask::Masker;
 use crate::outgoing::{self, Choice};
 use crate::plane::{Open, Tenant};
 use crate::provider::Target;
@@ -99,6 +98,7 @@ use crate::wire::{LEAST_BUDGET, RequestError, Wire, read_for};
 use mint::{Mint, Of};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use thinkthrough_mask::Masker;
 
 /// The owner of a request, as far as restoration needs it. Without an owner there is no look-up and no record.
 #[derive(Clone, Debug)]

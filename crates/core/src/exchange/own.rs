@@ -7,7 +7,6 @@ use crate::content::{Content, Origin};
 use crate::decide::Repair;
 use crate::decision::Action;
 use crate::event::{Event, Sink};
-use crate::mask::Masker;
 use crate::outgoing::Outgoing;
 use crate::pipeline::{End, Failure};
 use crate::plane::{Open, SealError};
@@ -17,6 +16,7 @@ use crate::request::Request;
 use crate::settings::{Efforts, Include, Key, Resolved};
 use std::borrow::Cow;
 use std::mem::take;
+use thinkthrough_mask::Masker;
 
 /// One request to a model, and its answer, without any I/O: whoever drives it moves the bytes.
 ///

@@ -116,9 +116,9 @@ fn is_same_name(one: &str, other: &str) -> bool {
 mod tests {
     use super::*;
     use crate::allowance::within;
-    use crate::budget::OnExceed;
     use crate::provider::Target;
     use crate::settings::resolve;
+    use thinkthrough_limits::OnExceed;
 
     #[test]
     fn what_switches_thinking_on_goes_where_silence_means_off() {

@@ -1,8 +1,8 @@
 //! Text that people may see: with `<REDACTED>` spans hidden first, and then what is secret.
 
-use crate::mask::{MaskStream, Masker};
 use crate::tags::{Redactor, redacted};
 use std::fmt;
+use thinkthrough_mask::{MaskStream, Masker};
 
 /// A value made of text, each piece of which can be masked.
 pub trait Maskable {
@@ -16,7 +16,7 @@ pub trait Maskable {
 /// There is no other way to make one, and none to put something else in:
 ///
 /// ```
-/// use thinkthrough_core::mask::{Masker, Tiers};
+/// use thinkthrough_mask::{Masker, Tiers};
 /// use thinkthrough_core::plane::Masked;
 /// fn log(line: &Masked<String>) -> String {
 ///     format!("{line}")
@@ -236,7 +236,7 @@ impl<T: fmt::Display> fmt::Display for Masked<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mask::Tiers;
+    use thinkthrough_mask::Tiers;
 
     #[test]
     fn every_piece_goes_through_the_masker() {

@@ -4,9 +4,9 @@ use crate::reading::{stream, whole};
 use serde_json::{Value, json};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::frame::{Frame, Framer, Framing};
-use thinkthrough_core::json::Extra;
 use thinkthrough_core::wire::chat_completions::ChatCompletions;
 use thinkthrough_core::wire::{Dialect, Wire};
+use thinkthrough_json::Extra;
 
 #[test]
 fn a_whole_answer_keeps_what_stands_beside_its_messages() {

@@ -6,11 +6,11 @@ use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, Parameters};
 use thinkthrough_core::event::{Event, Fold};
 use thinkthrough_core::frame::{Frame, Framer, Framing};
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::problem::ProblemCode;
 use thinkthrough_core::read::{Form, Reader};
 use thinkthrough_core::wire::chat_completions::ChatCompletions;
 use thinkthrough_core::wire::{Dialect, Wire};
+use thinkthrough_json::Doc;
 
 /// The answer in the form of the recorded expectations.
 fn shown(answer: &Answer) -> Value {

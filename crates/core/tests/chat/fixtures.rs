@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, Parameters};
-use thinkthrough_core::json::{Doc, Extra};
 use thinkthrough_core::wire::{self, Dialect};
+use thinkthrough_json::{Doc, Extra};
 
 const WIRES: [(&str, &str); 2] = [
     ("chat-completions", "fixtures/wires/chat-completions"),

@@ -7,12 +7,12 @@ use thinkthrough_core::content::{
     Block, Content, Media, MediaSource, Other, Parameters, Speaker, Thinking, ToolCall,
     ToolResponse,
 };
-use thinkthrough_core::json::{Doc, Extra, Raw};
 use thinkthrough_core::request::{AnswerFormat, ReasoningAsk, Request, Tool, ToolChoice};
 use thinkthrough_core::settings::Effort;
 use thinkthrough_core::wire::chat_completions::ChatCompletions;
 use thinkthrough_core::wire::mistral_chat::MistralChat;
 use thinkthrough_core::wire::{Dialect, ErrorBody, Wire, Written};
+use thinkthrough_json::{Doc, Extra, Raw};
 
 fn call(id: &str) -> Block {
     Block::ToolCall(ToolCall {

@@ -7,9 +7,9 @@ use thinkthrough_core::content::{
 };
 use thinkthrough_core::edit::request::{Additions, plan};
 use thinkthrough_core::edit::{Change, What, changed};
-use thinkthrough_core::json::{Doc, Extra, Raw, Val, write_escaped};
 use thinkthrough_core::request::Request;
 use thinkthrough_core::wire::{Dialect, Wire, find};
+use thinkthrough_json::{Doc, Extra, Raw, Val, write_escaped};
 
 const WIRES: [(&str, &str); 5] = [
     ("chat-completions", "messages"),

@@ -4,10 +4,10 @@ use std::mem::take;
 use thinkthrough_core::content::{Block, Content, Speaker, Thinking, ToolCall, ToolResponse};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Ended, Finished, Own, Repair, Turn, build};
-use thinkthrough_core::json::{Doc, Extra, Raw};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::{Resolved, Setting, Source};
+use thinkthrough_json::{Doc, Extra, Raw};
 
 const ANSWER: &str =
     r#"{"type":"message","content":[{"type":"text","text":"Fine."}],"stop_reason":"end_turn"}"#;
@@ -157,7 +157,7 @@ fn claudes_seals_go_to_every_host_of_claude_until_one_refuses() {
 
 #[test]
 fn secrets_are_covered_before_a_request_is_made_and_in_its_repair() {
-    use thinkthrough_core::mask::{Masker, Tiers};
+    use thinkthrough_mask::{Masker, Tiers};
     let masker = Masker::new(Tiers::ALL, &[7; 32]);
     let (target, mut request) = claude();
     request.contents[0] = human("password=hunter2xyzzy");

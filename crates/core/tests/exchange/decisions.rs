@@ -4,9 +4,9 @@ use crate::{FIRST, Gateway, Lock, STREAM, body, second};
 use thinkthrough_core::contract::{Contract, Older, Return};
 use thinkthrough_core::decision::{Action, Counts, Without};
 use thinkthrough_core::exchange::{Prepared, Repair};
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::settings::{Include, Strip};
+use thinkthrough_json::Doc;
 
 /// What was decided about blocks.
 fn of_blocks(prepared: &Prepared) -> Vec<(usize, Action)> {

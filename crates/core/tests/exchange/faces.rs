@@ -7,12 +7,12 @@ use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, Content, Speaker, Thinking, ToolCall, ToolResponse};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Thoughts, Turn};
-use thinkthrough_core::json::{Doc, Extra, Raw};
 use thinkthrough_core::pipeline::Pipeline;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::{Request, Tool};
 use thinkthrough_core::settings::{Effort, Resolved, Setting, Source};
 use thinkthrough_core::wire::{Dialect, Wire};
+use thinkthrough_json::{Doc, Extra, Raw};
 
 pub(crate) const MODELS: [(&str, Option<&str>, &str); 14] = [
     ("anthropic", None, "claude-opus-4-6"),

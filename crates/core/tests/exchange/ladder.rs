@@ -85,7 +85,7 @@ fn items_are_told_in_words() {
     let gateway = Gateway::new("responses", "deepseek", Some("responses"), "deepseek-reasoner");
     let told = gateway.ask(&items(&[asks, calls, given]), &Lock);
     let sent = body(&told);
-    let doc = thinkthrough_core::json::Doc::parse_str(sent).unwrap();
+    let doc = thinkthrough_json::Doc::parse_str(sent).unwrap();
     let input: Vec<_> = doc.root().get("input").unwrap().items().collect();
     assert_eq!(input.len(), 2, "{sent}");
     assert!(!sent.contains("call_id") && sent.contains("gave:\\n> one"), "{sent}");
@@ -219,7 +219,7 @@ fn a_request_of_nobodys_goes_down_the_ladder_too() {
     assert_eq!((&nobodys.body, nobodys.counts), (&known.body, known.counts));
     // Nothing of it can be looked up or kept.
     let text = of(&[ASKS, calls, given]);
-    let doc = thinkthrough_core::json::Doc::parse_str(&text).unwrap();
+    let doc = thinkthrough_json::Doc::parse_str(&text).unwrap();
     let asked = RequestContext::read(
         gateway.caller,
         &doc,

@@ -29,12 +29,12 @@ use thinkthrough_core::exchange::{
     Done, Ending, Found, Handling, Named, Need, Owner, Prepared, Repair, RequestContext, Restore,
     View, Without,
 };
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::plane::{Open, Place, Seal, SealError, Sealed, Tenant};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::restore::{Head, Kept, Secret};
 use thinkthrough_core::settings::{Include, Resolved};
 use thinkthrough_core::wire::{Wire, find};
+use thinkthrough_json::Doc;
 
 /// Keeps the place beside the bytes, and so opens at it only.
 struct Lock;

@@ -3,9 +3,9 @@
 use crate::{FIRST, Gateway, Lock, STREAM, body, second};
 use serde_json::Value;
 use thinkthrough_core::exchange::Thoughts;
-use thinkthrough_core::json::{Doc, Raw};
 use thinkthrough_core::shape::{read_content, write_content};
 use thinkthrough_core::wire::{Dialect, find};
+use thinkthrough_json::{Doc, Raw};
 
 #[test]
 fn a_thought_goes_under_the_name_that_the_provider_reads() {

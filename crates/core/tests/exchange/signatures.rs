@@ -4,12 +4,12 @@ use crate::{Gateway, Lock, body};
 use thinkthrough_core::content::{Block, Content, Speaker, ToolResponse};
 use thinkthrough_core::event::Fold;
 use thinkthrough_core::exchange::Prepared;
-use thinkthrough_core::json::{Extra, Raw};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::read::{Form, Reader};
 use thinkthrough_core::request::{Request, Tool};
 use thinkthrough_core::restore::ticket;
 use thinkthrough_core::wire::{Dialect, find};
+use thinkthrough_json::{Extra, Raw};
 
 /// A client that sends every block back as it came.
 struct Client {

@@ -6,12 +6,12 @@ use thinkthrough_core::content::{Block, Content, Speaker, Thinking, ToolCall, To
 use thinkthrough_core::contract::{Contract, Return};
 use thinkthrough_core::event::Fold;
 use thinkthrough_core::exchange::{Prepared, Repair};
-use thinkthrough_core::json::{Doc, Extra, Raw};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::read::{Form, Reader};
 use thinkthrough_core::request::{ReasoningAsk, Request};
 use thinkthrough_core::settings::Effort;
 use thinkthrough_core::wire::{Dialect, Wire, find};
+use thinkthrough_json::{Doc, Extra, Raw};
 
 /// A model, and the API that its callers use.
 pub(crate) struct Model {

@@ -4,12 +4,12 @@ use crate::{Gateway, Lock};
 use thinkthrough_core::content::{Block, Content, Speaker, ToolCall, ToolResponse};
 use thinkthrough_core::event::Fold;
 use thinkthrough_core::exchange::{Prepared, Restore};
-use thinkthrough_core::json::{Doc, Extra, Raw};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::read::{Form, Reader};
 use thinkthrough_core::request::Request;
 use thinkthrough_core::restore::ticket;
 use thinkthrough_core::wire::{Dialect, find};
+use thinkthrough_json::{Doc, Extra, Raw};
 
 pub(crate) const WIRES: [&str; 5] =
     ["chat-completions", "responses", "messages", "generate-content", "ollama-chat"];

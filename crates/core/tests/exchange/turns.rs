@@ -4,11 +4,11 @@ use crate::{Gateway, Lock, body};
 use thinkthrough_core::content::{Block, Speaker, Thinking};
 use thinkthrough_core::contract::{Contract, Older, Return};
 use thinkthrough_core::exchange::build;
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::Resolved;
 use thinkthrough_core::wire::find;
+use thinkthrough_json::Doc;
 
 /// Whether the thought of the first answer in a request belongs to the turn under way.
 fn is_under_way(wire: &str, body: &str) -> bool {

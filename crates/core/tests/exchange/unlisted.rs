@@ -4,9 +4,9 @@ use crate::tickets::{Client, STREAM, WHOLE, WIRES, native, native_on};
 use crate::{Gateway, Lock};
 use thinkthrough_core::content::{Block, Content, Speaker, Text};
 use thinkthrough_core::contract::{Contract, Return};
-use thinkthrough_core::json::Raw;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::restore::ticket;
+use thinkthrough_json::Raw;
 
 const ALL: Contract = Contract::plain(Return::All, "reasoning_content");
 

@@ -7,9 +7,9 @@ use crate::{Gateway, Lock};
 use std::collections::BTreeSet;
 use thinkthrough_core::content::Block;
 use thinkthrough_core::contract::{Contract, Return};
-use thinkthrough_core::json::Extra;
 use thinkthrough_core::provider::{ALL, Endpoint, Provider, Target};
 use thinkthrough_core::restore::ticket;
+use thinkthrough_json::Extra;
 
 /// A thought and two calls, with the ids that every answer has.
 fn answer(wire: &str, contract: &Contract) -> String {

@@ -6,7 +6,6 @@ use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{
     Block, Content, Parameters, Speaker, Thinking, ToolResponse, ToolResult,
 };
-use thinkthrough_core::json::{Doc, Extra, Raw};
 use thinkthrough_core::problem::ProblemCode;
 use thinkthrough_core::request::{ReasoningAsk, Request};
 use thinkthrough_core::settings::Effort;
@@ -14,6 +13,7 @@ use thinkthrough_core::usage::Usage;
 use thinkthrough_core::wire::cohere_chat::CohereChat;
 use thinkthrough_core::wire::ollama_chat::{Generate, OllamaChat};
 use thinkthrough_core::wire::{Dialect, ErrorBody, Wire};
+use thinkthrough_json::{Doc, Extra, Raw};
 
 fn codes(answer: &Answer) -> Vec<ProblemCode> {
     answer.problems.iter().map(|problem| problem.code).collect()

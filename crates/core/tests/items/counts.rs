@@ -5,8 +5,8 @@
 
 use serde_json::{Value, json};
 use thinkthrough_core::event::Fold;
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::wire::{Dialect, find};
+use thinkthrough_json::Doc;
 
 /// An answer on its wire, and whether it says how much came from a cache and how much was thought.
 fn answers() -> Vec<(&'static str, Value, bool, bool)> {

@@ -7,11 +7,11 @@ use thinkthrough_core::content::{
     Block, Content, Media, MediaSource, Parameters, Speaker, Text, Thinking, ToolCall,
     ToolResponse, ToolResult,
 };
-use thinkthrough_core::json::{Doc, Extra, Raw};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::{AnswerFormat, Request, Tool, ToolChoice};
 use thinkthrough_core::settings::Effort;
 use thinkthrough_core::wire::{Dialect, Wire, generate_content::GenerateContent};
+use thinkthrough_json::{Doc, Extra, Raw};
 
 const WIRE: &dyn Wire = &GenerateContent;
 

@@ -9,8 +9,8 @@ use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::Block;
 use thinkthrough_core::event::{Event, Fold};
 use thinkthrough_core::frame::Frame;
-use thinkthrough_core::json::{Extra, Raw};
 use thinkthrough_core::wire::Dialect;
+use thinkthrough_json::{Extra, Raw};
 
 #[test]
 fn answers_survive_being_written_again() {

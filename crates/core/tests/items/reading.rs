@@ -6,9 +6,9 @@ use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, Text, Thinking};
 use thinkthrough_core::event::{Event, Fact, Fold, Sink};
 use thinkthrough_core::frame::{Frame, Framer, Framing};
-use thinkthrough_core::json::{Doc, Extra};
 use thinkthrough_core::read::{Form, Reader};
 use thinkthrough_core::wire::{self, Dialect, Encode, Wire};
+use thinkthrough_json::{Doc, Extra};
 
 /// One recorded exchange.
 pub(crate) struct Case {

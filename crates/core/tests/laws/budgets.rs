@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use thinkthrough_core::budget::{
+use thinkthrough_limits::{
     Ask, BudgetEventKind, BudgetRules, Limit, OnExceed, RateLimiter, RateLimits, SessionBudget,
 };
 
@@ -58,7 +58,7 @@ pub(crate) fn session_budgets_hold(bytes: &[u8]) {
     let max = 1 + u64::from(max) * 8;
     let rules = BudgetRules {
         max: Limit::from_config(max),
-        warn_at: thinkthrough_core::budget::WarnAt::from_percent(f64::from(1 + warn_at % 100))
+        warn_at: thinkthrough_limits::WarnAt::from_percent(f64::from(1 + warn_at % 100))
             .expect("in range"),
         on_exceed: OnExceed::ALL[usize::from(on_exceed) % OnExceed::ALL.len()],
     };

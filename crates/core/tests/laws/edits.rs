@@ -7,8 +7,8 @@ use thinkthrough_core::edit::request::{Additions, Unplaced, plan};
 use thinkthrough_core::edit::stream::{StreamEdit, rename_calls, rename_model};
 use thinkthrough_core::edit::{Change, Draft, What, changed};
 use thinkthrough_core::frame::Framing;
-use thinkthrough_core::json::{Doc, Val};
 use thinkthrough_core::wire::{Dialect, Wire, find};
+use thinkthrough_json::{Doc, Val};
 
 use super::random::{Random, pieces};
 use super::wires::given_or_spelled;

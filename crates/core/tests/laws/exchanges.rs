@@ -9,7 +9,6 @@ use thinkthrough_core::decide::answers;
 use thinkthrough_core::decision::{Action, Decision};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Ending, Found, Handling, Need, Owner, Prepared, RequestContext};
-use thinkthrough_core::json::{Doc, Extra, Raw};
 use thinkthrough_core::plane::{Open, SealError, Sealed, Tenant};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::restore::{
@@ -17,6 +16,7 @@ use thinkthrough_core::restore::{
 };
 use thinkthrough_core::settings::Resolved;
 use thinkthrough_core::wire::find;
+use thinkthrough_json::{Doc, Extra, Raw};
 
 use super::random::{Random, pieces};
 use super::wires::given_or_spelled;

@@ -8,7 +8,6 @@ use thinkthrough_core::convert::{self, StreamConverter};
 use thinkthrough_core::event::{Event, Fold};
 use thinkthrough_core::exchange::Turn;
 use thinkthrough_core::exchange::{Ending, Handling, RequestContext};
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::pipeline::Pipeline;
 use thinkthrough_core::plane::{Open, SealError};
 use thinkthrough_core::provider::{ALL, Target};
@@ -16,6 +15,7 @@ use thinkthrough_core::read::{Form, Reader};
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::Resolved;
 use thinkthrough_core::wire::{Dialect, Wire};
+use thinkthrough_json::Doc;
 
 /// An answer on the wire `from`, whose caller speaks `to`.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use thinkthrough_core::json::{Doc, JsonErrorKind, Kind, Val, unescape, write_escaped};
+use thinkthrough_json::{Doc, JsonErrorKind, Kind, Val, unescape, write_escaped};
 
 pub(crate) const WORDS: &[&[u8]] = &[
     b"{",

@@ -2,7 +2,7 @@
 
 use super::random::pieces;
 use std::sync::LazyLock;
-use thinkthrough_core::mask::{Masker, Tiers};
+use thinkthrough_mask::{Masker, Tiers};
 
 static MASKER: LazyLock<Masker> = LazyLock::new(|| {
     let mut masker = Masker::new(Tiers::ALL, &[7; 32]);

@@ -6,8 +6,8 @@ use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, ToolCall};
 use thinkthrough_core::event::Fold;
 use thinkthrough_core::frame::{Frame, Framer};
-use thinkthrough_core::json::{Doc, Val};
 use thinkthrough_core::wire::{self, Decode, Dialect, Wire};
+use thinkthrough_json::{Doc, Val};
 
 use super::documents::document;
 use super::faces::Way;

@@ -3,8 +3,8 @@
 use crate::Cell;
 use thinkthrough_core::content::{Block, Content, MediaSource, Speaker};
 use thinkthrough_core::convert::Converted;
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::wire::Wire;
+use thinkthrough_json::Doc;
 
 /// What a request shows a model.
 #[derive(Default)]

@@ -1,16 +1,16 @@
 //! Parameters about thinking are adapted once, for settings and for callers of other wires alike.
 
 use thinkthrough_core::allowance::within;
-use thinkthrough_core::budget::OnExceed;
 use thinkthrough_core::exchange::build;
 use thinkthrough_core::exchange::{Handling, Prepared, RequestContext};
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::outgoing::Outgoing;
 use thinkthrough_core::plane::{Open, SealError};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::{Effort, Layer, Partial, Resolved, Source, resolve};
 use thinkthrough_core::wire::WireId;
+use thinkthrough_json::Doc;
+use thinkthrough_limits::OnExceed;
 
 fn effort(word: &str) -> Resolved {
     let effort = Effort::parse(word);

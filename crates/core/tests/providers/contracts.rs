@@ -3,10 +3,10 @@
 use thinkthrough_core::content::{Block, Content, Origin, Speaker, Thinking};
 use thinkthrough_core::contract::{Contract, Readable, Return, WeakIds};
 use thinkthrough_core::exchange::build;
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::Resolved;
+use thinkthrough_json::Doc;
 
 fn contract(provider: &str, wire: Option<&str>, model: &str) -> Contract {
     Target::built_in(provider, wire, model).unwrap().rule.contract

@@ -1,8 +1,8 @@
 //! Counts that one provider reports and another fills in.
 
 use thinkthrough_core::event::Fold;
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::provider::Target;
+use thinkthrough_json::Doc;
 
 /// The cached tokens that an answer of this provider reports, whole and streamed.
 fn cached(provider: &str, usage: &str) -> [Option<u64>; 2] {

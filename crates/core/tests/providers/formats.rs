@@ -3,10 +3,10 @@
 use thinkthrough_core::content::{Block, Content, Speaker, Text, Thinking};
 use thinkthrough_core::exchange::Turn;
 use thinkthrough_core::exchange::build;
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::{Format, Layer, Partial, Source, resolve};
+use thinkthrough_json::Doc;
 
 fn target(provider: &str, model: &str) -> Target {
     Target::built_in(provider, None, model).unwrap()

@@ -1,10 +1,10 @@
 //! The data is well formed.
 
 use std::collections::{BTreeSet, HashSet};
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::provider::{ALL, Auth, Endpoint, ModelRule, Provider, find};
 use thinkthrough_core::tags;
 use thinkthrough_core::wire::WireId;
+use thinkthrough_json::Doc;
 
 /// The public ids, in the order in which a default provider is chosen.
 const IDS: [&str; 29] = [

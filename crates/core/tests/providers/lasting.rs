@@ -4,10 +4,10 @@ use thinkthrough_core::content::{
     Block, Content, Origin, Speaker, Thinking, ToolCall, ToolResponse,
 };
 use thinkthrough_core::exchange::build;
-use thinkthrough_core::json::{Extra, Raw};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::{Layer, Partial, Source, resolve};
+use thinkthrough_json::{Extra, Raw};
 
 fn said(origin: &Origin, thought: Thinking, block: Block) -> Content {
     Content {

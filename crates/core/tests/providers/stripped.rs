@@ -7,11 +7,11 @@ use thinkthrough_core::content::{
 };
 use thinkthrough_core::contract::Contract;
 use thinkthrough_core::exchange::build;
-use thinkthrough_core::json::{Doc, Extra, Raw};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::{Layer, Partial, Resolved, Source, resolve};
 use thinkthrough_core::wire::{self, Wire};
+use thinkthrough_json::{Doc, Extra, Raw};
 
 /// A provider of each wire, and the field that thoughts come in there.
 const WIRES: [(&str, &str, &str); 9] = [

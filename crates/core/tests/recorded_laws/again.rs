@@ -5,8 +5,8 @@ use crate::run::{Run, streamed, whole};
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, Other, Text, Thinking};
 use thinkthrough_core::event::{Event, Fold, Tee};
-use thinkthrough_core::json::{Raw, Val};
 use thinkthrough_core::problem::ProblemCode;
+use thinkthrough_json::{Raw, Val};
 
 pub(crate) fn check(body: &Body) {
     let Some((answer, written)) = written_as_stream(body) else { return };

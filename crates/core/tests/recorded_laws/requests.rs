@@ -2,8 +2,8 @@
 
 use crate::bodies::Body;
 use serde_json::Value;
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::wire::Dialect;
+use thinkthrough_json::Doc;
 
 /// Members whose strings nobody but their provider can read.
 const OPAQUE: [&str; 6] = [

@@ -3,8 +3,8 @@
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::event::{Event, Fold, Sink};
 use thinkthrough_core::frame::{Frame, Framer};
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::wire::{Decode, Dialect, Wire};
+use thinkthrough_json::Doc;
 
 /// The state between two pieces of a stream.
 #[derive(Clone)]

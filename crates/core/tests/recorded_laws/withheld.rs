@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 use thinkthrough_core::decision::{Action, Decision};
 use thinkthrough_core::exchange::build;
 use thinkthrough_core::exchange::{Handling, RequestContext};
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::plane::{Open, SealError};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::settings::{Layer, Partial, Resolved, Source, resolve};
 use thinkthrough_core::wire;
+use thinkthrough_json::Doc;
 
 /// Members that are reasoning, or a payload of it.
 const NAMES: [&str; 12] = [

@@ -5,11 +5,11 @@ use serde_json::Value;
 use thinkthrough_core::content::{Content, Speaker};
 use thinkthrough_core::contract::{Contract, Return};
 use thinkthrough_core::exchange::Turn;
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::outgoing::Outgoing;
 use thinkthrough_core::provider::{Target, find};
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::Resolved;
+use thinkthrough_json::Doc;
 
 /// Where the same models are served in the same way under another name; a configuration says `extends`.
 const EXTENDS: [(&str, &str); 3] =

@@ -7,12 +7,12 @@ use thinkthrough_core::content::{
 use thinkthrough_core::contract::{Contract, Readable, Return, WeakIds};
 use thinkthrough_core::decide::answers;
 use thinkthrough_core::decision::Decision;
-use thinkthrough_core::json::{Extra, Raw};
 use thinkthrough_core::request::Tool;
 use thinkthrough_core::restore::{
     About, Answered, Ask, Delivery, Head, Kept, Question, Secret, Version, capture, more, ticket,
 };
 use thinkthrough_core::wire::find;
+use thinkthrough_json::{Extra, Raw};
 
 pub(crate) const PLAIN: Contract =
     Contract { required: true, ..Contract::plain(Return::All, "reasoning_content") };

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::event::{Fold, Sink};
 use thinkthrough_core::frame::{Frame, Framer};
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::wire::{self, Dialect, Wire};
+use thinkthrough_json::Doc;
 
 /// One recorded exchange.
 pub(crate) struct Case {

@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::Block;
 use thinkthrough_core::event::Fold;
-use thinkthrough_core::json::{Doc, Raw, Writer};
 use thinkthrough_core::problem::ProblemCode;
 use thinkthrough_core::shape::write_answer;
 use thinkthrough_core::wire::Dialect;
+use thinkthrough_json::{Doc, Raw, Writer};
 
 /// The public form of an answer.
 fn shown(answer: &Answer) -> Value {

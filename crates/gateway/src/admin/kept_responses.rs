@@ -18,10 +18,10 @@ use http::{Method, Response};
 use std::sync::Arc;
 use thinkthrough_client::{Auth, Request as Outbound};
 use thinkthrough_core::echo::short;
-use thinkthrough_core::json::{Doc, Raw};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::wire::resource::{Kind, Resource};
 use thinkthrough_core::wire::responses::Responses;
+use thinkthrough_json::{Doc, Raw};
 
 /// Gives or deletes a kept answer.
 pub(crate) async fn answer(state: &RequestState, parts: &Parts, id: &str) -> Response<Flow> {

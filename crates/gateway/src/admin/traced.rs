@@ -10,7 +10,7 @@ use crate::state::RequestState;
 use http::Response;
 use http::request::Parts;
 use thinkthrough_core::echo::short;
-use thinkthrough_core::json::{Raw, Writer};
+use thinkthrough_json::{Raw, Writer};
 use thinkthrough_store::Trace;
 
 /// Gives the trace of this id to whoever made its request.

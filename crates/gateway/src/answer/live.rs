@@ -28,7 +28,7 @@ use thinkthrough_core::exchange::{Done, Ending, Exchange};
 use thinkthrough_core::pipeline::{End, Failure};
 use thinkthrough_core::price::tier;
 use thinkthrough_core::restore::{Head, Kept};
-use thinkthrough_core::runaway::Runaway;
+use thinkthrough_limits::runaway::Runaway;
 use tokio::sync::watch;
 
 /// One answer: reads the upstream's bytes, gives the caller its own, and makes the record at the end.

@@ -6,8 +6,8 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use thinkthrough_client::{BodyStream, ClientError, Response as Answer, shown};
 use thinkthrough_core::exchange::Repair;
 use thinkthrough_core::frame::Framing;
-use thinkthrough_core::json::{Doc, Val};
 use thinkthrough_core::wire::{Wire, error};
+use thinkthrough_json::{Doc, Val};
 
 /// The most of a refusal that is passed on.
 pub(crate) const REFUSAL: usize = 1024 * 1024;

@@ -30,10 +30,10 @@ use std::time::{Instant, SystemTime};
 use thinkthrough_client::{Advice, Auth, ClientError};
 use thinkthrough_core::content::Speaker;
 use thinkthrough_core::exchange::{Prepared, RequestContext, Restore, may_be_repaired};
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::why;
 use thinkthrough_core::wire::Wire;
 use thinkthrough_core::wire::resource::Resource;
+use thinkthrough_json::Doc;
 
 /// What every try begins with.
 pub(crate) struct Caller {

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use thinkthrough_client::Secret;
-use thinkthrough_core::mask::Masker;
+use thinkthrough_mask::Masker;
 
 /// So many are remembered; each costs a masker some ten places to look at, and whoever passes credentials through may
 /// see any number of them.
@@ -99,7 +99,7 @@ impl Covering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thinkthrough_core::mask::Tiers;
+    use thinkthrough_mask::Tiers;
 
     fn base() -> Masker {
         Masker::new(Tiers::ALL, &[7; 32])

@@ -8,10 +8,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use thinkthrough_core::budget::{Budgets, OnExceed, RateLimits};
 use thinkthrough_core::echo::short;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::settings::{Key, Partial};
+use thinkthrough_limits::{Budgets, OnExceed, RateLimits};
 
 /// A longer key is none of ours; it is refused before anybody looks it up.
 const LONGEST: usize = 256;

@@ -3,7 +3,7 @@
 //! Memory and time go by the number of values more than by their bytes: a million parts of 25 bytes each cost a gigabyte.
 //! Real requests are far from these caps.
 
-use thinkthrough_core::json::{Doc, JsonErrorKind, Kind, Val};
+use thinkthrough_json::{Doc, JsonErrorKind, Kind, Val};
 
 /// The caps of one request.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use crate::accept::place::Face;
 use crate::models::route::Listed;
-use thinkthrough_core::json::{Raw, Writer};
+use thinkthrough_json::{Raw, Writer};
 
 /// One model, as the caller's API has it.
 pub(crate) fn model(face: Face, listed: &Listed) -> String {
@@ -75,7 +75,7 @@ fn written(write: impl FnOnce(&mut Writer)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thinkthrough_core::json::Doc;
+    use thinkthrough_json::Doc;
 
     #[test]
     fn each_api_finds_the_name_where_it_looks_for_it() {

@@ -5,11 +5,11 @@ use crate::rejection::{Rejection, rejection};
 use std::fmt;
 use std::sync::Arc;
 use thinkthrough_client::{Auth, Transport};
-use thinkthrough_core::budget::RateLimits;
 use thinkthrough_core::echo::short;
 use thinkthrough_core::exchange::Handling;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::settings::Partial;
+use thinkthrough_limits::RateLimits;
 
 /// Where a model's requests go.
 #[derive(Clone, Debug)]

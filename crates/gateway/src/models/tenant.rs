@@ -5,8 +5,8 @@ use crate::models::route::Route;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use thinkthrough_client::Auth;
 use thinkthrough_core::contract::Readable;
-use thinkthrough_core::json::Val;
 use thinkthrough_core::provider::{Auth as AuthForm, Target};
+use thinkthrough_json::Val;
 
 /// Headers by which clients name their sessions, ours first.
 static SESSIONS: [HeaderName; 4] = [
@@ -47,7 +47,7 @@ pub(crate) fn hint(headers: &HeaderMap, body: Val<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thinkthrough_core::json::Doc;
+    use thinkthrough_json::Doc;
 
     #[test]
     fn our_own_header_goes_first_then_the_body_then_known_clients() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use thinkthrough_core::decision::Decision;
-use thinkthrough_core::json::Writer;
+use thinkthrough_json::Writer;
 
 /// So many different decisions are listed.
 const MOST: usize = 32;

@@ -8,8 +8,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use thinkthrough_core::decision::Counts;
-use thinkthrough_core::json::Writer;
-use thinkthrough_core::mask::Masker;
+use thinkthrough_json::Writer;
+use thinkthrough_mask::Masker;
 
 /// How many lines may wait for whoever reads them; those beyond are lost, because traffic never waits for its log.
 const WAITING: usize = 4_096;
@@ -309,7 +309,7 @@ mod tests {
     }
 
     fn masker() -> Masker {
-        Masker::new(thinkthrough_core::mask::Tiers::CERTAIN, &[7; 32])
+        Masker::new(thinkthrough_mask::Tiers::CERTAIN, &[7; 32])
     }
 
     #[test]

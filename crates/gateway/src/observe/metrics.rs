@@ -23,13 +23,13 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use thinkthrough_core::budget::{BudgetEventKind, Scope};
 use thinkthrough_core::decision::Counts;
 use thinkthrough_core::exchange::{RefusalCause, Without};
 use thinkthrough_core::price::DOLLAR;
 use thinkthrough_core::settled::Settled;
 use thinkthrough_core::tokens::TokenSource;
 use thinkthrough_core::usage::Usage;
+use thinkthrough_limits::{BudgetEventKind, Scope};
 use thinkthrough_store::Backlog;
 
 /// What is said of models that stand in no list.

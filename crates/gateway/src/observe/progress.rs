@@ -4,11 +4,11 @@ use http::HeaderMap;
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_core::answer::Answer;
-use thinkthrough_core::budget::{BudgetEvent, Unit};
 use thinkthrough_core::decision::{Counts, Decision, Without};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::settled::Settled;
+use thinkthrough_limits::{BudgetEvent, Unit};
 
 /// Something that happened to one request. It may hold headers with keys in them, so that nothing prints it.
 pub(crate) enum Progress<'a> {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 use thinkthrough_client::Client;
 use thinkthrough_core::decision::Counts;
-use thinkthrough_core::mask::Masker;
+use thinkthrough_mask::Masker;
 
 /// The headers by which requests of one trace are known (W3C Trace Context).
 pub(crate) const CONTEXT: [&str; 2] = ["traceparent", "tracestate"];

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::decision::{Counts, Without};
-use thinkthrough_core::mask::Masker;
 use thinkthrough_core::price::Price;
 use thinkthrough_core::problem::ProblemCode;
 use thinkthrough_core::provider::{self, Target};
 use thinkthrough_core::settled::Settled;
 use thinkthrough_core::usage::Usage;
+use thinkthrough_mask::Masker;
 
 /// The longest name that is shown.
 const LONGEST: usize = 200;

@@ -30,8 +30,8 @@ use http::{HeaderMap, Method, Response};
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_client::{ClientError, Request as Outbound, Response as Answer, shown};
-use thinkthrough_core::json::{Doc, JsonErrorKind};
 use thinkthrough_core::settled::Settled;
+use thinkthrough_json::{Doc, JsonErrorKind};
 
 /// A longer answer about something that was made goes on before it is known whose that is.
 const LONGEST: usize = 1 << 20;

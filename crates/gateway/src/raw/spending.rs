@@ -15,11 +15,11 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use std::sync::Arc;
 use thinkthrough_client::Auth;
-use thinkthrough_core::budget::OnExceed;
 use thinkthrough_core::exchange::{Handling, RequestContext};
-use thinkthrough_core::json::{Doc, Val};
 use thinkthrough_core::settings::resolve;
 use thinkthrough_core::wire::{Wire, find};
+use thinkthrough_json::{Doc, Val};
+use thinkthrough_limits::OnExceed;
 
 /// A request to an API whose answers say what they cost.
 #[derive(Clone)]

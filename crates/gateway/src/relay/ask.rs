@@ -33,10 +33,10 @@ use thinkthrough_client::{Auth, BodyStream, ClientError, Response as Answer};
 use thinkthrough_core::allowance::Extent;
 use thinkthrough_core::exchange::{Handling, RequestContext, Restore};
 use thinkthrough_core::frame::Framing;
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::tokens::estimate_conservative;
 use thinkthrough_core::wire::{ErrorBody, Wire, error};
+use thinkthrough_json::Doc;
 
 /// What the path says about a request.
 #[derive(Debug)]

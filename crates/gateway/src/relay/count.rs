@@ -22,8 +22,8 @@ use http::{HeaderMap, Response};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use thinkthrough_client::{Auth, Request as Outbound};
-use thinkthrough_core::json::{Doc, Raw, Val, Writer};
 use thinkthrough_core::tokens::EffectiveCount;
+use thinkthrough_json::{Doc, Raw, Val, Writer};
 
 /// More than any count says.
 const ANSWER: usize = 64 * 1024;

@@ -9,7 +9,7 @@ use crate::respond::leaving::Lasting;
 use crate::respond::reply::Account;
 use std::sync::Arc;
 use thinkthrough_core::exchange::{Prepared, Restore};
-use thinkthrough_core::json::Doc;
+use thinkthrough_json::Doc;
 
 /// A request that is ready to be sent.
 pub(crate) struct First {

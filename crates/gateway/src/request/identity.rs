@@ -190,9 +190,9 @@ mod tests {
     use crate::models::route::{Listed, Models, Route, Unrouted};
     use std::sync::Mutex;
     use thinkthrough_client::Secret;
-    use thinkthrough_core::budget::{Budgets, RateLimits};
     use thinkthrough_core::plane::Tenant;
     use thinkthrough_core::settings::Partial;
+    use thinkthrough_limits::{Budgets, RateLimits};
     use tokio::time::Instant as Tick;
 
     /// The one key that there is.

@@ -5,7 +5,7 @@ use crate::request::references;
 use crate::store::vault::KeptResponses;
 use std::sync::Arc;
 use thinkthrough_core::exchange::Name;
-use thinkthrough_core::json::{Doc, Raw};
+use thinkthrough_json::{Doc, Raw};
 
 /// The field of a request and of an answer that names the one before.
 pub(crate) const PREVIOUS: &str = "previous_response_id";

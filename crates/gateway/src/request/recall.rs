@@ -17,9 +17,9 @@ use thinkthrough_client::Auth;
 use thinkthrough_core::echo::short;
 use thinkthrough_core::edit::Draft;
 use thinkthrough_core::edit::list::{ListEdit, member};
-use thinkthrough_core::json::{Doc, Val};
 use thinkthrough_core::wire::Wire;
 use thinkthrough_core::wire::responses::Responses;
+use thinkthrough_json::{Doc, Val};
 
 /// What a request that goes on from a kept answer becomes, and where its own answer is to be kept.
 #[derive(Default)]

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thinkthrough_core::edit::Draft;
-use thinkthrough_core::json::{Doc, Raw, Val};
+use thinkthrough_json::{Doc, Raw, Val};
 
 /// The type of an item that only names another.
 pub(crate) const REFERENCE: &str = "item_reference";
@@ -147,7 +147,7 @@ pub(crate) async fn keep(
 #[cfg(test)]
 mod tests {
     use super::{first, of};
-    use thinkthrough_core::json::Doc;
+    use thinkthrough_json::Doc;
 
     #[test]
     fn an_item_that_is_written_here_names_its_answer() {

@@ -6,8 +6,8 @@ use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http_body_util::BodyExt;
 use std::sync::Arc;
 use std::time::Duration;
-use thinkthrough_core::json::{Doc, Val};
-use thinkthrough_core::mask::mask_request;
+use thinkthrough_json::{Doc, Val};
+use thinkthrough_mask::mask_request;
 
 use crate::accept::admission::{another_model, check_members, fits_path};
 use crate::load::{CAPS, Caps, LARGE, Reservation};

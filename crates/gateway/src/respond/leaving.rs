@@ -192,11 +192,11 @@ mod tests {
     use crate::store::vault::Looked;
     use std::sync::atomic::{AtomicBool, Ordering};
     use thinkthrough_core::exchange::{Handling, RequestContext};
-    use thinkthrough_core::json::Doc;
     use thinkthrough_core::provider::Target;
-    use thinkthrough_core::runaway::Runaway;
     use thinkthrough_core::settings::resolve;
     use thinkthrough_core::wire::find;
+    use thinkthrough_json::Doc;
+    use thinkthrough_limits::runaway::Runaway;
 
     /// An answer that never begins. It reports that it was dropped.
     struct Never(Arc<AtomicBool>);

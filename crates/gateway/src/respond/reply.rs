@@ -10,8 +10,8 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
 use thinkthrough_core::decision::Counts;
-use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::wire::{ErrorBody, Wire};
+use thinkthrough_json::{Raw, Writer};
 
 /// The name of the header that explains what was done.
 pub(crate) const EXPLAINS: &str = "x-thinkthrough";

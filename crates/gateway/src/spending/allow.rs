@@ -11,13 +11,13 @@ use http::HeaderMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thinkthrough_core::allowance::{MOST, can_be_off, within};
-use thinkthrough_core::budget::{Ask, OnExceed, Scope, Unit};
 use thinkthrough_core::content::Content;
 use thinkthrough_core::exchange::RequestContext;
-use thinkthrough_core::json::Val;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::settings::Budget;
 use thinkthrough_core::turns::begins;
+use thinkthrough_json::Val;
+use thinkthrough_limits::{Ask, OnExceed, Scope, Unit};
 use thinkthrough_store::LedgerKey;
 use tokio::time::timeout;
 

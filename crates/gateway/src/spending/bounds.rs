@@ -15,12 +15,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use thinkthrough_core::budget::Scope;
 use thinkthrough_core::content::Block;
 use thinkthrough_core::event::Event;
-use thinkthrough_core::runaway::{Circle, Circles, Runaway};
 use thinkthrough_core::tokens::AnswerEstimate;
 use thinkthrough_core::usage::Usage;
+use thinkthrough_limits::Scope;
+use thinkthrough_limits::runaway::{Circle, Circles, Runaway};
 
 /// More is reserved once no more than so many tokens, or a quarter, are left of what was reserved.
 const NEAR: u64 = 1_024;
@@ -255,8 +255,8 @@ mod tests {
     use crate::observe::log::Log;
     use crate::observe::spans::Traces;
     use std::future::poll_fn;
-    use thinkthrough_core::budget::{Ask, BudgetRules, Limit, OnExceed, Unit};
     use thinkthrough_core::plane::Tenant;
+    use thinkthrough_limits::{Ask, BudgetRules, Limit, OnExceed, Unit};
     use thinkthrough_store::LedgerKey;
 
     /// An answer that reserved so much of a budget of ten thousand tokens.

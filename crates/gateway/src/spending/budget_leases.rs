@@ -18,10 +18,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use thinkthrough_core::budget::{
-    BudgetRules, Given, KEPT, Ledger, Report, Scope, Share, Unheard, Unit,
-};
 use thinkthrough_core::plane::Tenant;
+use thinkthrough_limits::{BudgetRules, Given, KEPT, Ledger, Report, Scope, Share, Unheard, Unit};
 use thinkthrough_store::LedgerKey;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};

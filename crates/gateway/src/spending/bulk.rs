@@ -1,7 +1,7 @@
 //! How many tokens a request is taken to have, for budgets in dollars: rather too many than too few.
 
-use thinkthrough_core::json::Val;
 use thinkthrough_core::tokens::estimate_conservative;
+use thinkthrough_json::Val;
 
 /// A longer text of one word is no text.
 const WORD: usize = 4_096;
@@ -64,7 +64,7 @@ fn is_base64(data: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thinkthrough_core::json::Doc;
+    use thinkthrough_json::Doc;
 
     fn count(body: &str) -> u64 {
         tokens(Doc::parse_str(body).unwrap().root())

@@ -11,9 +11,9 @@ use crate::store::vault::Vaults;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use thinkthrough_core::budget::{Ask, RateLimits, Scope, Unit};
 use thinkthrough_core::settled::Settled;
 use thinkthrough_core::tokens::TokenSource;
+use thinkthrough_limits::{Ask, RateLimits, Scope, Unit};
 
 /// The charges of one request: at its key, at the provider that was asked last, and to the key's budgets.
 pub(crate) struct RequestCharges {

@@ -7,9 +7,9 @@ use crate::identify::keys::Pass;
 use crate::rejection::{Rejection, rejection};
 use std::time::Duration;
 use thinkthrough_core::allowance::{Extent, unclear_cap};
-use thinkthrough_core::budget::{Ask, OnExceed};
 use thinkthrough_core::exchange::RequestContext;
-use thinkthrough_core::json::Doc;
+use thinkthrough_json::Doc;
+use thinkthrough_limits::{Ask, OnExceed};
 
 /// The part of an answer that is reserved at first if the answer can be cut and the budget has all of it.
 const FIRST: u64 = 4_096;

@@ -4,8 +4,8 @@ use super::budget_leases::Denied;
 use super::charges::RequestCharges;
 use crate::observe::progress::Progress;
 use crate::rejection::{Rejection, rejection};
-use thinkthrough_core::budget::{BudgetRules, Scope, Unit};
 use thinkthrough_core::price::Dollars;
+use thinkthrough_limits::{BudgetRules, Scope, Unit};
 
 /// After so many seconds a request may ask again that found everything reserved: some answers are over by then.
 const AGAIN: u64 = 2;

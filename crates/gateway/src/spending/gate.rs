@@ -9,7 +9,7 @@ use crate::rejection::{Rejection, rejection};
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_client::{Gate, Held, Passing};
-use thinkthrough_core::budget::{RateLimits, RateUnit};
+use thinkthrough_limits::{RateLimits, RateUnit};
 
 /// What a refusal is called that a limit made.
 pub(crate) const LIMITED: &str = "rate_limit_exceeded";

@@ -11,8 +11,8 @@ use crate::store::vault::{SharedPlaces, Vaults};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use thinkthrough_core::budget::{RateLimits, RatePermit, RateRefusal};
 use thinkthrough_core::plane::Tenant;
+use thinkthrough_limits::{RateLimits, RatePermit, RateRefusal};
 use thinkthrough_store::LedgerKey;
 use tokio::time::{Instant, sleep, timeout_at};
 

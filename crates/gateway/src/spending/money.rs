@@ -3,11 +3,11 @@
 use super::bulk;
 use super::came::Came;
 use crate::rejection::{Rejection, rejection};
-use thinkthrough_core::budget::Ask;
-use thinkthrough_core::json::Val;
 use thinkthrough_core::price::{Price, tier};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::usage::Usage;
+use thinkthrough_json::Val;
+use thinkthrough_limits::Ask;
 
 /// What a body may grow by when its caps are told otherwise.
 const SPARE: u64 = 64;

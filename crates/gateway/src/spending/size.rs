@@ -1,10 +1,10 @@
 //! The tokens that a request may cost, for limits of tokens per minute.
 
 use thinkthrough_core::allowance::Extent;
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::provider::ModelRule;
 use thinkthrough_core::tokens::estimate_conservative;
 use thinkthrough_core::wire::Wire;
+use thinkthrough_json::Doc;
 
 /// Room for what comes back where it is the answer of no model.
 const ANSWER: u64 = 8_192;

@@ -5,9 +5,7 @@ use crate::store::vault::{SharedPlaces, VaultError};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use thinkthrough_core::budget::{
-    Places, RateGiven, RateLimits, RatePermit, RateRefusal, RateShare,
-};
+use thinkthrough_limits::{Places, RateGiven, RateLimits, RatePermit, RateRefusal, RateShare};
 use thinkthrough_store::LedgerKey;
 use tokio::time::{Instant, timeout};
 

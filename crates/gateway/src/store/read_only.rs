@@ -6,9 +6,9 @@ use crate::store::vault::{
 };
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use thinkthrough_core::budget::{BudgetRules, Given, KEPT, Ledger, Report};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
+use thinkthrough_limits::{BudgetRules, Given, KEPT, Ledger, Report};
 use thinkthrough_store::{LedgerKey, Store};
 
 /// The vaults of a store that need not exist yet. They write nothing to it: a new tenant gets no secret, and budgets are

@@ -5,11 +5,9 @@ use crate::store::vault::{
     VaultError, Vaults,
 };
 use std::sync::Arc;
-use thinkthrough_core::budget::{
-    BudgetRules, Given, RateGiven, RateLimits, RateReport, Report, Unheard,
-};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
+use thinkthrough_limits::{BudgetRules, Given, RateGiven, RateLimits, RateReport, Report, Unheard};
 use thinkthrough_store::{About, Backlog, Fact, LedgerKey, Responses, Store, StoreError};
 
 impl Vaults for Store {

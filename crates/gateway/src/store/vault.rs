@@ -7,12 +7,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use thinkthrough_core::budget::{
-    BudgetRules, Given, RateGiven, RateLimits, RateReport, Report, Unheard,
-};
 use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Open, Tenant};
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
+use thinkthrough_limits::{BudgetRules, Given, RateGiven, RateLimits, RateReport, Report, Unheard};
 use thinkthrough_store::{About, Backlog, Fact, LedgerKey};
 
 pub use thinkthrough_store::{Owner, Spill};

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use thinkthrough_client::{Auth, Client, ClientConfig, Request, Secret, Transport};
 use thinkthrough_conformance::{LogEntry, SimOptions, list};
-use thinkthrough_core::budget::RateLimits;
 use thinkthrough_core::contract::{Contract, Return};
 use thinkthrough_core::exchange::Handling;
 use thinkthrough_core::provider::{self, Target};
@@ -14,6 +13,7 @@ use thinkthrough_core::wire::{self, WireId};
 use thinkthrough_gateway::{
     Listed, Models, OnDisconnect, Options, Route, Running, Unrouted, serve,
 };
+use thinkthrough_limits::RateLimits;
 use tokio::net::TcpListener;
 
 /// All simulators and a gateway in front of them.

@@ -8,9 +8,9 @@ use crate::row::DraftRow;
 use crate::seal::{Broken, Key, Kind, bind};
 use std::fmt;
 use thinkthrough_core::content::Content;
-use thinkthrough_core::json::{Doc, Writer};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::shape::{read_content, write_content};
+use thinkthrough_json::{Doc, Writer};
 
 /// Seals and opens the rows of one conversation.
 pub(crate) struct Log {

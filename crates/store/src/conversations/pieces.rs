@@ -1,8 +1,8 @@
 //! What an answer grew by since it was last looked at, so that keeping it costs what is new and not what there is.
 
 use thinkthrough_core::content::{Block, Content, Origin, Parameters, Speaker, Thinking, ToolCall};
-use thinkthrough_core::json::{Doc, Val, Writer};
 use thinkthrough_core::shape::{read_block, read_content, write_block, write_content};
+use thinkthrough_json::{Doc, Val, Writer};
 use zeroize::Zeroizing;
 
 /// What was kept of an answer already.

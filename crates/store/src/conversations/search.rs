@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use thinkthrough_core::content::{Block, Content, Parameters, Speaker};
-use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::Masked;
+use thinkthrough_mask::Masker;
 
 /// What to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]

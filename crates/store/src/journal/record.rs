@@ -6,7 +6,7 @@
 use super::format::Kind;
 use crate::ledger_row::SliceRow;
 use crate::row::{NewRecord, TraceRow};
-use thinkthrough_core::budget::Unheard;
+use thinkthrough_limits::Unheard;
 
 /// A row that waits in a journal for the database.
 pub(crate) trait Journaled: Sized + Send + Sync + 'static {

@@ -2,8 +2,8 @@
 
 use super::{Folder, answer, local, question, titled};
 use thinkthrough_core::content::Content;
-use thinkthrough_core::json::Raw;
 use thinkthrough_core::plane::Tenant;
+use thinkthrough_json::Raw;
 use thinkthrough_store::{ConversationId, ConversationState, Cost, Fork, Meta, StoreError};
 
 on_each_database! {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use thinkthrough_core::content::{
     Block, Content, Origin, Parameters, Speaker, Text, Thinking, ToolCall,
 };
-use thinkthrough_core::json::Extra;
+use thinkthrough_json::Extra;
 
 on_each_database! {
     a_draft_that_nobody_finished_becomes_a_partial_message,

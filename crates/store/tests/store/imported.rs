@@ -5,7 +5,7 @@ use super::traces::ids;
 use super::{Folder, holds};
 use std::fs;
 use std::path::PathBuf;
-use thinkthrough_core::mask::{Masker, Tiers};
+use thinkthrough_mask::{Masker, Tiers};
 use thinkthrough_store::{Store, StoreError, Trace, TraceFilter, TraceText};
 
 on_each_database! {

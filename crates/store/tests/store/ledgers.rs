@@ -2,8 +2,8 @@
 
 use super::Folder;
 use std::time::{Duration, Instant};
-use thinkthrough_core::budget::{BudgetRules, Given, Limit, OnExceed, Report, Share, Unheard};
 use thinkthrough_core::plane::Tenant;
+use thinkthrough_limits::{BudgetRules, Given, Limit, OnExceed, Report, Share, Unheard};
 use thinkthrough_store::{LedgerKey, Ledgers};
 
 on_each_database! {

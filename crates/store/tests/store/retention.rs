@@ -3,8 +3,8 @@
 use super::Folder;
 use super::talk::Talk;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use thinkthrough_core::budget::{BudgetRules, Limit, Report};
 use thinkthrough_core::plane::Tenant;
+use thinkthrough_limits::{BudgetRules, Limit, Report};
 use thinkthrough_store::{LedgerKey, Limits, Moment, NewTrace, Pruned, Store, TraceFilter};
 
 on_each_database! {

@@ -4,9 +4,9 @@ use super::{Folder, holds, mode};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use thinkthrough_core::content::{Block, Thinking};
-use thinkthrough_core::json::{Extra, Raw};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::Kept;
+use thinkthrough_json::{Extra, Raw};
 use thinkthrough_store::{Spill, Store};
 
 /// A thought with a value in nearly every field.

@@ -205,10 +205,7 @@ async fn d_2_what_finds_no_room_is_told_and_nothing_else_is_lost() {
     let text = "a long thought ".repeat(60_000);
     for n in 0..90 {
         let thought = Masked::by(
-            &thinkthrough_core::mask::Masker::new(
-                thinkthrough_core::mask::Tiers::REGISTERED,
-                &[7; 32],
-            ),
+            &thinkthrough_mask::Masker::new(thinkthrough_mask::Tiers::REGISTERED, &[7; 32]),
             &text,
         );
         traces

@@ -1,9 +1,9 @@
 //! The audit copy of what models thought.
 
 use super::Folder;
-use thinkthrough_core::json::Writer;
-use thinkthrough_core::mask::{Masker, Tiers};
 use thinkthrough_core::plane::{Masked, Tenant};
+use thinkthrough_json::Writer;
+use thinkthrough_mask::{Masker, Tiers};
 use thinkthrough_store::{
     Meta, NewTrace, Trace, TraceFilter, TraceNumbers, TraceSession, TraceState, TraceSum, TraceText,
 };

@@ -8,10 +8,10 @@ use crate::screen::model::Level;
 use std::fmt::Write as _;
 use thinkthrough_core::content::Content;
 use thinkthrough_core::exchange::build;
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::outgoing::Outgoing;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::{Display, Key};
+use thinkthrough_json::Doc;
 
 pub(super) fn thinking(session: &mut Session, rest: &str) {
     match rest {

@@ -5,11 +5,11 @@ use crate::screen::model::{Body, Level, ThoughtState};
 use crate::session::{Effect, Ended, Keep, Message, Progress, Stored};
 use crossterm::event::{KeyCode, KeyModifiers};
 use std::time::Duration;
-use thinkthrough_core::budget::{BudgetRules, Limit, OnExceed};
 use thinkthrough_core::content::{Block, Content, Speaker};
 use thinkthrough_core::price::{Price, Rates};
 use thinkthrough_core::settings::{Include, Key};
 use thinkthrough_core::usage::Usage;
+use thinkthrough_limits::{BudgetRules, Limit, OnExceed};
 
 fn thoughts(desk: &super::Desk) -> Vec<(String, ThoughtState)> {
     let entries = desk.session.view().transcript.iter();

@@ -6,13 +6,13 @@ use crate::gate::Gate;
 use crate::screen::model::{Activity, Body};
 use crate::session::{Counter, Effect, Ended, Keep, Message, Progress, Side, Stored};
 use crossterm::event::{KeyCode, KeyModifiers};
-use thinkthrough_core::budget::{BudgetRules, Limit};
 use thinkthrough_core::content::{Block, Content, Speaker};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::tokens::{
     IncrementalCount, TokenCount, Tokenizer, TokenizerFailure, count_or_estimate,
     estimate_conservative,
 };
+use thinkthrough_limits::{BudgetRules, Limit};
 
 fn effective(desk: &Desk) -> u64 {
     desk.session.view().status.effective.unwrap()

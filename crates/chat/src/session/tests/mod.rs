@@ -15,12 +15,12 @@ use crate::cover::Cover;
 use crate::screen::model::{Body, Level, Overlay};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
-use thinkthrough_core::budget::BudgetRules;
 use thinkthrough_core::content::{Block, Content, Speaker, Text, Thinking};
 use thinkthrough_core::exchange::build;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::Partial;
+use thinkthrough_limits::BudgetRules;
 
 pub(super) struct Desk {
     pub(super) session: Session,

@@ -8,7 +8,7 @@ use crate::session::{
 use crossterm::event::{KeyCode, KeyModifiers};
 use std::time::Duration;
 use thinkthrough_core::content::{Content, Parameters, Speaker, ToolCall, ToolResponse};
-use thinkthrough_core::json::{Extra, Raw};
+use thinkthrough_json::{Extra, Raw};
 
 pub(super) fn call(id: &str) -> ToolCall {
     ToolCall {

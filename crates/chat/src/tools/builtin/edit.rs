@@ -8,7 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use thinkthrough_core::json::Val;
+use thinkthrough_json::Val;
 
 pub(super) const SPEC: Spec = Spec {
     name: "edit_file",

@@ -19,8 +19,8 @@ use folder::Folder;
 use std::path::Path;
 use std::sync::Arc;
 use thinkthrough_core::content::{Parameters, ToolCall};
-use thinkthrough_core::json::{Extra, Raw, Val};
 use thinkthrough_core::request::Tool;
+use thinkthrough_json::{Extra, Raw, Val};
 
 /// The built-in tools, bound to one folder.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use super::{Plan, Spec, clipped, planned};
 use crate::tools::permission::{Permission, ToolKind};
 use crate::tools::source::Given;
 use std::io::Read as _;
-use thinkthrough_core::json::Val;
+use thinkthrough_json::Val;
 
 pub(super) const SPEC: Spec = Spec {
     name: "read_file",

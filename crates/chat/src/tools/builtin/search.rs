@@ -6,7 +6,7 @@ use crate::tools::permission::{Permission, ToolKind};
 use crate::tools::source::Given;
 use std::fs;
 use std::path::{Path, PathBuf};
-use thinkthrough_core::json::Val;
+use thinkthrough_json::Val;
 
 pub(super) const SPEC: Spec = Spec {
     name: "search_files",

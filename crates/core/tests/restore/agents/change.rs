@@ -3,7 +3,7 @@
 use super::client::{Sent, thought_in};
 use crate::vault::text;
 use thinkthrough_core::content::{Block, Content, Parameters, Speaker, ToolCall, ToolResult};
-use thinkthrough_core::json::Raw;
+use thinkthrough_json::Raw;
 
 /// What a client does each time that it sends. The order is the order in which a client gives way to several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -12,7 +12,7 @@ use crate::vault::*;
 use std::collections::{BTreeMap, BTreeSet};
 use thinkthrough_core::content::{Block, Content, Media, MediaSource, Speaker};
 use thinkthrough_core::contract::{Contract, Readable, WeakIds};
-use thinkthrough_core::json::Extra;
+use thinkthrough_json::Extra;
 
 /// The ids that a provider gives to calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 use crate::rejection::{Rejection, rejection};
 use std::borrow::Cow;
 use std::collections::HashSet;
-use thinkthrough_core::json::Val;
+use thinkthrough_json::Val;
 
 /// Members that steer a request, as the wires spell them. Spellings in one row mean the same.
 const STEERING: &[&[&str]] = &[
@@ -154,7 +154,7 @@ pub(crate) fn another_model(root: Val<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thinkthrough_core::json::Doc;
+    use thinkthrough_json::Doc;
 
     fn refusal(body: &str) -> Option<String> {
         let doc = Doc::parse_str(body).unwrap();

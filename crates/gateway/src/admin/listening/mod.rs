@@ -126,8 +126,8 @@ fn written(told: &[Encoded]) -> Bytes {
 mod tests {
     use super::*;
     use crate::observe::events::{Events, Scope};
-    use thinkthrough_core::mask::{Masker, Tiers};
     use thinkthrough_core::plane::Tenant;
+    use thinkthrough_mask::{Masker, Tiers};
 
     #[tokio::test(start_paused = true)]
     async fn a_listener_hears_that_somebody_is_there_and_that_it_ends() {

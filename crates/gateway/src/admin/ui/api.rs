@@ -16,8 +16,8 @@ use http::{Method, Response, Uri};
 use http_body_util::{BodyExt as _, Limited};
 use std::time::Instant;
 use thinkthrough_client::Secret;
-use thinkthrough_core::json::{Doc, Raw};
 use thinkthrough_core::plane::Tenant;
+use thinkthrough_json::{Doc, Raw};
 
 /// What the browser keeps and no script reads. Browsers do not tell ports of a host apart, so that the port stands behind.
 const NAME: &str = "thinkthrough_viewer_";

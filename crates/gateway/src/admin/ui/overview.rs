@@ -5,9 +5,9 @@ use crate::observe::audit::Audit;
 use crate::state::{Gateway, RequestState};
 use crate::store::learned::now;
 use std::time::Duration;
-use thinkthrough_core::budget::{BudgetRules, Scope as Of, Unit};
-use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::plane::Tenant;
+use thinkthrough_json::{Raw, Writer};
+use thinkthrough_limits::{BudgetRules, Scope as Of, Unit};
 
 /// So many models are listed.
 const MODELS: usize = 500;

@@ -9,8 +9,8 @@ use crate::respond::reply::json;
 use crate::state::RequestState;
 use http::Response;
 use thinkthrough_core::echo::short;
-use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::plane::Tenant;
+use thinkthrough_json::{Raw, Writer};
 use thinkthrough_store::{Trace, TraceFilter, TraceSession, TraceSum, TraceText, Traces};
 
 /// So many letters of a text stand in a list.

@@ -20,10 +20,10 @@ use recorder::{Recorder, run};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use thinkthrough_core::json::{Raw, Writer};
-use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::why::Why;
+use thinkthrough_json::{Raw, Writer};
+use thinkthrough_mask::Masker;
 use thinkthrough_store::{
     DraftText, EarlyTraces, TraceCount, TraceDraft, TraceNumbers, TracePlace, TraceState, Traces,
 };

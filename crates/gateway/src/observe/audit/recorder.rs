@@ -8,7 +8,7 @@ use crate::load::Holder;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use thinkthrough_core::mask::Masker;
+use thinkthrough_mask::Masker;
 use thinkthrough_store::{LostTrace, NewTrace, TraceDraft};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};

@@ -10,10 +10,10 @@ use crate::observe::summary::{Said, Summary, now, plain};
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_core::decision::{Counts, Decision, Without};
-use thinkthrough_core::json::Writer;
-use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::usage::Usage;
+use thinkthrough_json::Writer;
+use thinkthrough_mask::Masker;
 use thinkthrough_store::TraceState;
 
 /// Whose request it is, and what it belongs to.

@@ -6,9 +6,9 @@ use super::tell;
 use std::sync::Arc;
 use thinkthrough_core::content::{Block, Thinking};
 use thinkthrough_core::event::Event;
-use thinkthrough_core::json::Writer;
-use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::{Masked, MaskedText, Unheard};
+use thinkthrough_json::Writer;
+use thinkthrough_mask::Masker;
 
 /// So many bytes of text make one event at most, and are masked in one turn.
 pub(super) const PIECE: usize = 64 * 1024;

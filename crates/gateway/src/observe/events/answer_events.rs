@@ -101,9 +101,9 @@ mod tests {
     use super::*;
     use crate::load::{Gauges, Pools};
     use thinkthrough_core::content::Thinking;
-    use thinkthrough_core::mask::Masker;
-    use thinkthrough_core::mask::Tiers;
     use thinkthrough_core::plane::Tenant;
+    use thinkthrough_mask::Masker;
+    use thinkthrough_mask::Tiers;
 
     /// What a listener hears that comes after so many letters.
     async fn heard_from(masker: &Masker, text: &str, cut: usize) -> String {

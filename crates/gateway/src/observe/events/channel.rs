@@ -222,8 +222,8 @@ mod tests {
     use super::super::event::{About, Happening, Stream};
     use super::super::tell;
     use super::*;
-    use thinkthrough_core::mask::{Masker, Tiers};
     use thinkthrough_core::plane::Tenant;
+    use thinkthrough_mask::{Masker, Tiers};
 
     fn events() -> Events {
         Events::masked_by(Arc::new(|| Masker::new(Tiers::ALL, &[7; 32])))
@@ -234,7 +234,7 @@ mod tests {
     }
 
     fn say(events: &Events, text: &str) {
-        let data = |w: &mut thinkthrough_core::json::Writer| w.field_str("delta", text);
+        let data = |w: &mut thinkthrough_json::Writer| w.field_str("delta", text);
         let happening = Happening { stream: Stream::Thinking, kind: "text_delta", data: &data };
         tell(&events.answer_events(&Tenant::local()), &Arc::new(About::default()), happening);
     }

@@ -1,7 +1,7 @@
 //! One event, and how it is written.
 
 use std::sync::Arc;
-use thinkthrough_core::json::Writer;
+use thinkthrough_json::Writer;
 
 /// What an event belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

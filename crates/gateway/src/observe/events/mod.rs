@@ -27,8 +27,8 @@ use event::{About, Event, Happening};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::Tenant;
+use thinkthrough_mask::Masker;
 
 /// So many scopes are kept, those included whose listeners were cut off.
 const CHANNELS: usize = LISTENERS;

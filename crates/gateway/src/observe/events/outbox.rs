@@ -317,7 +317,7 @@ mod tests {
     use super::super::{Events, Scope, Subscription};
     use super::*;
     use crate::load::{Gauges, Pools};
-    use thinkthrough_core::mask::{Masker, Tiers};
+    use thinkthrough_mask::{Masker, Tiers};
 
     #[tokio::test]
     async fn a_long_text_is_masked_elsewhere_and_all_behind_it_stays_behind_it() {
@@ -336,7 +336,7 @@ mod tests {
         outbox.event(&announcer, Event::TextDelta { block: 0, delta: &long });
         outbox.event(&announcer, Event::TextDelta { block: 0, delta: "the end" });
         outbox.say(&announcer, Order::End);
-        let data = |_: &mut thinkthrough_core::json::Writer| {};
+        let data = |_: &mut thinkthrough_json::Writer| {};
         let happening = Happening { stream: Stream::Lifecycle, kind: "over", data: &data };
         outbox.tell(channels, Arc::new(Told::new(0, &about, happening)));
         let took = began.elapsed();

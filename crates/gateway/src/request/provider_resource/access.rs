@@ -10,8 +10,8 @@ use crate::store::waits::{Waited, Waits};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
-use thinkthrough_core::json::{Doc, Raw};
 use thinkthrough_core::wire::resource::{Kind, LONGEST, Resource};
+use thinkthrough_json::{Doc, Raw};
 use tokio::task::JoinSet;
 
 /// The most resources that one request may name, and that one answer may create.

@@ -4,9 +4,9 @@
 //! its author the owner.
 
 use std::collections::BTreeSet;
-use thinkthrough_core::json::Val;
 use thinkthrough_core::wire::resource::Step::{self, Each, Member as M, Typed};
 use thinkthrough_core::wire::resource::{Kind, Place, Resource};
+use thinkthrough_json::Val;
 
 /// In an answer of the Responses API; in a stream behind `response`.
 const RESPONSE: &[Place] = &[
@@ -153,7 +153,7 @@ fn read_all(places: &[Place], root: Val<'_>, found: &mut BTreeSet<Resource>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thinkthrough_core::json::Doc;
+    use thinkthrough_json::Doc;
 
     fn created(wire: &str, body: &str) -> Vec<String> {
         let doc = Doc::parse_str(body).unwrap();

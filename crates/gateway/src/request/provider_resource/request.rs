@@ -4,9 +4,9 @@ use crate::accept::admission::decoded_name;
 use crate::rejection::{Rejection, rejection};
 use http::HeaderMap;
 use std::collections::BTreeSet;
-use thinkthrough_core::json::Val;
 use thinkthrough_core::wire::resource::{Kind, Place, Resource, candidates};
 use thinkthrough_core::wire::{self, Wire};
+use thinkthrough_json::Val;
 
 /// Members within which a request of a provider's own API holds further requests: batches, and lines of their files.
 const ENVELOPES: &[&str] =
@@ -138,7 +138,7 @@ pub(crate) fn continued(resources: &BTreeSet<Resource>) -> Option<&Resource> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thinkthrough_core::json::Doc;
+    use thinkthrough_json::Doc;
 
     fn resolved(ids: Ids) -> Vec<String> {
         ids.resolved.into_iter().map(|it| format!("{:?} {}", it.kind, it.id)).collect()

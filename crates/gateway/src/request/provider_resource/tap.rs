@@ -5,8 +5,8 @@ use super::answer::{beside, in_answer, in_collection};
 use super::path::Purpose;
 use std::collections::BTreeSet;
 use std::future::Future;
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::wire::resource::{Kind, Resource};
+use thinkthrough_json::Doc;
 
 /// The wires whose answers create resources, and the words that an event of a stream must contain to name one.
 const WIRES: &[(&str, &[&str])] = &[

@@ -9,7 +9,7 @@ use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use thinkthrough_core::budget::{Ask, BudgetRules, LEASE, OnExceed, Scope, Unit};
+use thinkthrough_limits::{Ask, BudgetRules, LEASE, OnExceed, Scope, Unit};
 use thinkthrough_store::LedgerKey;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};

@@ -2,7 +2,7 @@ use super::*;
 use crate::observe::log::Log;
 use crate::observe::spans::Traces;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use thinkthrough_core::budget::{Ask, Limit, OnExceed};
+use thinkthrough_limits::{Ask, Limit, OnExceed};
 
 /// A demand that waits for what others have reserved.
 fn patient(ask: Ask) -> Demand {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::store::vault::{Later, Vault, VaultError};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use thinkthrough_core::budget::{Limit, RateGiven, RateLedger, RateReport};
+use thinkthrough_limits::{Limit, RateGiven, RateLedger, RateReport};
 
 fn limits(requests: u64, tokens: u64) -> RateLimits {
     RateLimits {
