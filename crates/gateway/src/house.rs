@@ -2,6 +2,7 @@
 
 use crate::audit::Audit;
 use crate::bus::{Bus, Seen};
+use crate::door::{Turned, turned};
 use crate::events::{Events, FindMasker};
 use crate::guests::Viewer;
 use crate::heard::Heard;
@@ -10,7 +11,7 @@ use crate::learned::Learned;
 use crate::load::{Budget, Holder, InFlight, Load, Offload, Share, place};
 use crate::log::Log;
 use crate::metrics::Names;
-use crate::models::Models;
+use crate::models::{Models, Route};
 use crate::progress::{News, Progress};
 use crate::spending::{Limits, Purse, Tab};
 use crate::tls::Tls;
@@ -23,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use thinkthrough_client::{AnswerCaps, Auth};
+use thinkthrough_core::echo::short;
 use thinkthrough_core::runaway::Runaway;
 use thinkthrough_core::tokens::Tokenizer;
 use tokio::sync::watch;
@@ -156,6 +158,9 @@ fn names(models: &dyn Models) -> Arc<Names> {
     Arc::new(Names::of(models.list().into_iter().map(|listed| listed.name)))
 }
 
+/// The longest name of a model.
+const LONGEST: usize = 512;
+
 /// What one request sees.
 #[derive(Clone)]
 pub(crate) struct House {
@@ -183,6 +188,21 @@ pub(crate) struct House {
 }
 
 impl House {
+    /// Where the name of a model leads that a caller asks for. The log shows a name that leads nowhere.
+    pub(crate) fn find(&self, name: &str) -> Result<Arc<Route>, Turned> {
+        let found = match name.len() > LONGEST {
+            true => {
+                let shown = short(name);
+                Err(format!("no model has a name as long as `{shown}`; name one of the list"))
+            }
+            false => self.models.find(name).map_err(|unrouted| unrouted.0),
+        };
+        found.map_err(|message| {
+            self.seen.tell(&Progress::Unrouted { model: name });
+            turned(404, "model_not_found", message)
+        })
+    }
+
     /// The name that was asked for leads to a model of this provider.
     pub(crate) fn routed(&self, model: &str, provider: &str) {
         self.seen.tell(&Progress::Routed { model, provider, label: self.names.label(model) });

@@ -21,6 +21,7 @@ mod events;
 mod expected;
 mod first;
 mod flow;
+mod front;
 mod gathered;
 mod guests;
 mod heard;

@@ -293,6 +293,7 @@ impl Metrics {
                 self.ended(story);
             }
             Progress::Decided { .. } | Progress::Routed { .. } | Progress::Explained { .. } => {}
+            Progress::Unrouted { .. } => {}
         }
     }
 

@@ -9,6 +9,7 @@ use crate::edge::HEAD_LINES;
 use crate::edge::headers::is_forwarded;
 use crate::edge::inbound::Inbound;
 use crate::flow::Flow;
+use crate::front;
 use crate::house::{Estate, House, Stage, ended};
 use crate::identity::{identify, keys_unavailable};
 use crate::kept_responses;
@@ -17,7 +18,7 @@ use crate::list;
 use crate::listening;
 use crate::load::{Holder, Share};
 use crate::metrics;
-use crate::models::{Listed, find};
+use crate::models::Listed;
 use crate::patient::Pace;
 use crate::place::{self, Face, Nowhere, Place};
 use crate::progress::Progress;
@@ -125,6 +126,10 @@ async fn admitted(
     }
     if let Place::Viewer { path } = &place {
         return view(estate, guest, house, (parts, body), path).await;
+    }
+    if place == Place::Root && are_known(house) {
+        let has_viewer = !house.options.has_admin && may_count(guest, house, &parts);
+        return front::page(house, &parts, guest.local, has_viewer);
     }
     if place.is_open() {
         return open(estate, house, &place);
@@ -255,9 +260,14 @@ fn hear(house: &House, key: Option<&str>) {
     }
 }
 
+/// Whether it can be said who may come in.
+fn are_known(house: &House) -> bool {
+    house.options.keys.as_ref().is_none_or(|keys| keys.are_known())
+}
+
 /// What the gateway itself answers, whoever asks.
 fn open(estate: &Estate, house: &House, place: &Place) -> Response<Flow> {
-    let are_known = house.options.keys.as_ref().is_none_or(|keys| keys.are_known());
+    let are_known = are_known(house);
     let is_up = house.vaults.as_ref().is_none_or(|vaults| vaults.is_up());
     let is_displaced = house.vaults.as_ref().is_some_and(|vaults| vaults.is_displaced());
     let mut backlog = house.vaults.as_ref().map(|vaults| vaults.backlog()).unwrap_or_default();
@@ -274,8 +284,7 @@ fn open(estate: &Estate, house: &House, place: &Place) -> Response<Flow> {
             estate.bus.metrics.see(backlog, traces);
             typed(200, metrics::TEXT, estate.bus.metrics.text(is_up))
         }
-        _ if !are_known => turned_away(house, None, &keys_unavailable()),
-        _ => typed(200, TEXT, "Thinkthrough is running\n"),
+        _ => turned_away(house, None, &keys_unavailable()),
     }
 }
 
@@ -284,7 +293,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 const STORE_DISPLACED: &str = "store_displaced: the store's file was removed or replaced; put it back and start the gateway again\n";
 
 fn model(house: &House, face: Face, wire: Option<&'static dyn Wire>, name: &str) -> Response<Flow> {
-    match find(&*house.models, name) {
+    match house.find(name) {
         Ok(route) => {
             let listed = Listed { name: name.to_owned(), provider: route.target.provider.clone() };
             json(200, list::model(face, &listed))

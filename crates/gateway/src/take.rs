@@ -15,7 +15,7 @@ use crate::edge::inbound::Inbound;
 use crate::house::House;
 use crate::identity::{PERIOD, still_holds};
 use crate::load::{CAPS, Caps, LARGE, Reservation};
-use crate::models::{Route, find};
+use crate::models::Route;
 use tokio::time::{Instant, timeout_at};
 
 /// How long a caller may be silent in the middle of its own request.
@@ -134,7 +134,7 @@ pub(crate) fn masked(house: &House, body: Bytes) -> Result<Bytes, Turned> {
 /// Where a request for this model goes, if the caller may ask for it with this body.
 pub(crate) fn route(house: &House, model: &str, body: Val<'_>) -> Result<Arc<Route>, Turned> {
     let bad = |message: String| turned(400, "invalid_request_error", message);
-    let route = find(&*house.models, model)?;
+    let route = house.find(model)?;
     if route.target.names_model_in_path() && !fits_path(&route.target.model) {
         let message = "the model's name has signs in it that would make another path of it";
         return Err(bad(message.to_owned()));
