@@ -42,8 +42,8 @@ pub(crate) struct Chosen {
     pub(crate) needs_key: bool,
     /// The address that the environment gives the provider.
     pub(crate) given: Option<Given>,
-    /// The name is unknown, so the default model replaces it.
-    pub(crate) is_default: bool,
+    /// The default model, if it replaces an unknown name.
+    pub(crate) stand_in: Option<String>,
 }
 
 impl Chosen {
@@ -62,7 +62,7 @@ impl Chosen {
             key_from: None,
             needs_key: false,
             given: None,
-            is_default: false,
+            stand_in: None,
         }
     }
 
@@ -102,7 +102,7 @@ pub(crate) fn choose_named(
 
 /// The environment of a client. A client sends only requests for which it has the key.
 fn client<'a>(variables: Lookup<'a>, served: &'a [Served]) -> Environment<'a> {
-    Environment { variables, served, brings_key: true }
+    Environment { variables, served, brings_key: true, has_habits: false }
 }
 
 async fn unnamed(config: &Config, env: Lookup<'_>) -> Result<Chosen, Failure> {
@@ -156,6 +156,22 @@ async fn of_only(config: &Config, only: Named<'_>, env: Lookup<'_>) -> Result<Ch
     }
 }
 
+/// The model that replaces the names that agents send by habit. Local servers and the simulated model count only without
+/// a configuration.
+fn default_model(config: &Config, reach: &Reach<'_>, around: Environment<'_>) -> Option<String> {
+    let named = config.named_default().map(str::to_owned);
+    if named.is_some() || !around.has_habits {
+        return named;
+    }
+    let keyed = first_with_key(config, reach, around.variables).map(|(name, _)| name);
+    let found = || {
+        let (provider, model) = reach.local_models().first()?;
+        Some(format!("{provider}/{model}"))
+    };
+    let unconfigured = || found().unwrap_or_else(|| "sim/default".to_owned());
+    keyed.or_else(|| (!reach.is_configured()).then(unconfigured))
+}
+
 /// The default model of the first provider that has one and whose key is set, with the source of the key.
 fn first_with_key(config: &Config, reach: &Reach<'_>, env: Lookup<'_>) -> Option<(String, String)> {
     let with_key = |named: &Named<'_>| {
@@ -197,7 +213,8 @@ fn look_up(
         return Ok(chosen);
     }
     let reach = config.reach(around);
-    match reach.find(name) {
+    let default = default_model(config, &reach, around);
+    match reach.find(name, default.as_deref()) {
         Some(Destination::Entry(entry)) => entry_of(config, entry, name, around.variables, why),
         Some(Destination::Simulated(id)) => simulator(config, id, why),
         Some(Destination::Provider { name, model }) => {
@@ -205,7 +222,8 @@ fn look_up(
         }
         Some(Destination::Default(model)) => {
             let why = format!("{why}; nothing has this name, so the default model answers");
-            Ok(Chosen { is_default: true, ..look_up(config, model, around, why)? })
+            let stand_in = Some(model.to_owned());
+            Ok(Chosen { stand_in, ..look_up(config, model, around, why)? })
         }
         None => Err(Failure::Failed(reach.nowhere(name, &short(name)))),
     }

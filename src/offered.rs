@@ -48,7 +48,7 @@ pub(crate) async fn offered(config: &Config, env: Lookup<'_>) -> Vec<Offered> {
 
 /// All models of built-in providers with a rule or a price. Models of providers without a key have a remedy.
 pub(crate) fn known(config: &Config, env: Lookup<'_>) -> Vec<Offered> {
-    let around = Environment { variables: env, served: &[], brings_key: false };
+    let around = Environment { variables: env, served: &[], brings_key: false, has_habits: false };
     let reach = config.reach(around);
     let rest = provider::ALL.iter().filter(|_| !reach.is_configured()).map(|it| Named::from(*it));
     let providers = reach.providers().iter().copied().chain(rest);
@@ -145,7 +145,7 @@ fn remedy(missing: &str) -> String {
 
 /// The models of built-in providers whose key is set. Empty if the configuration names providers.
 fn keyed(config: &Config, env: Lookup<'_>) -> Vec<Offered> {
-    let around = Environment { variables: env, served: &[], brings_key: false };
+    let around = Environment { variables: env, served: &[], brings_key: false, has_habits: false };
     let reach = config.reach(around);
     let keyed = reach.providers().iter().filter(|_| !reach.is_configured());
     let names = keyed.filter_map(|named| named.built_in).flat_map(|provider| {

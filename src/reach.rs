@@ -52,7 +52,6 @@ pub(crate) struct Reach<'a> {
     by_prefix: Vec<&'static str>,
     /// The models in the lists of local servers. Empty with a configuration.
     served: &'a [Served],
-    default_model: Option<&'a str>,
     is_configured: bool,
 }
 
@@ -75,14 +74,14 @@ impl<'a> Reach<'a> {
             }
         }
         let is_configured = !providers.is_empty() || !entries.is_empty();
-        let (by_prefix, served, default_model) = (Vec::new(), &[][..], None);
-        Reach { entries, providers, by_prefix, served, default_model, is_configured }
+        let (by_prefix, served) = (Vec::new(), &[][..]);
+        Reach { entries, providers, by_prefix, served, is_configured }
     }
 
-    /// Adds the default model, and the environment if the configuration names no provider.
-    pub(crate) fn within(self, default_model: Option<&'a str>, around: Environment<'a>) -> Self {
+    /// Adds the environment if the configuration names no provider.
+    pub(crate) fn within(self, around: Environment<'a>) -> Self {
         if self.is_configured {
-            return Reach { default_model, ..self };
+            return self;
         }
         let can_name = |it: &&&'static Provider| {
             around.brings_key || it.local_port.is_some() || has_account(it, around)
@@ -91,12 +90,16 @@ impl<'a> Reach<'a> {
             providers: keyed(around.variables).map(Named::from).collect(),
             by_prefix: provider::ALL.iter().filter(can_name).map(|it| it.id).collect(),
             served: around.served,
-            default_model,
             ..self
         }
     }
 
-    pub(crate) fn find(&self, name: &'a str) -> Option<Destination<'a>> {
+    /// Finds the destination of a name. Names that agents send by habit lead to the default model if nothing has them.
+    pub(crate) fn find(
+        &self,
+        name: &'a str,
+        default_model: Option<&'a str>,
+    ) -> Option<Destination<'a>> {
         let leads =
             |provider: &Named<'a>| Destination::Provider { name: provider.name, model: name };
         self.entry(name)
@@ -104,7 +107,7 @@ impl<'a> Reach<'a> {
             .or_else(|| self.prefixed(name))
             .or_else(|| self.ruled(name).as_ref().map(leads))
             .or_else(|| self.any())
-            .or_else(|| self.by_habit(name))
+            .or_else(|| by_habit(name, default_model))
             .or_else(|| self.only().as_ref().map(leads))
     }
 
@@ -155,12 +158,6 @@ impl<'a> Reach<'a> {
         };
         let ruled = || self.providers.iter().filter(is_ruled);
         ruled().find(has_address).or_else(|| ruled().next()).copied()
-    }
-
-    fn by_habit(&self, name: &str) -> Option<Destination<'a>> {
-        let is_habit = BY_HABIT.iter().any(|pattern| glob(pattern, name));
-        let default = self.default_model.filter(|default| is_habit && *default != name);
-        default.map(Destination::Default)
     }
 
     pub(crate) fn only(&self) -> Option<Named<'a>> {
@@ -258,6 +255,11 @@ impl<'a> Reach<'a> {
     }
 }
 
+fn by_habit<'a>(name: &str, default_model: Option<&'a str>) -> Option<Destination<'a>> {
+    let is_habit = BY_HABIT.iter().any(|pattern| glob(pattern, name));
+    default_model.filter(|default| is_habit && *default != name).map(Destination::Default)
+}
+
 /// The rules of a provider that match a model. Rules for every name are left out, because they do not show that the
 /// model is of this provider.
 pub(crate) fn rules<'p>(
@@ -335,9 +337,9 @@ mod tests {
         ];
         for (providers, models, name, expected) in cases {
             let own = providers.iter().map(|it| (*it, Some(*it)));
-            let mut reach = Reach::configured(own, models.iter().copied());
-            reach.default_model = models.first().map(|(name, _)| *name);
-            assert_eq!(told(reach.find(name)), expected, "{name}");
+            let reach = Reach::configured(own, models.iter().copied());
+            let default_model = models.first().map(|(name, _)| *name);
+            assert_eq!(told(reach.find(name, default_model)), expected, "{name}");
         }
     }
 
@@ -347,8 +349,13 @@ mod tests {
         let served = [("vllm", SERVED.to_owned()), ("vllm", "own".to_owned())];
         let find = |key: &'static str, brings_key, name| {
             let variables = move |name: &str| (name == key).then(|| "a key".to_owned());
-            let around = Environment { variables: &variables, served: &served, brings_key };
-            told(config.reach(around).find(name))
+            let around = Environment {
+                variables: &variables,
+                served: &served,
+                brings_key,
+                has_habits: false,
+            };
+            told(config.reach(around).find(name, None))
         };
         for (key, brings_key, name, expected) in [
             ("OPENAI_API_KEY", true, SERVED, "vllm: openai/gpt-oss-120b"),

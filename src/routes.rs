@@ -41,15 +41,16 @@ struct Base {
 
 impl Base {
     fn around(&self, brings_key: bool) -> Environment<'_> {
-        Environment { variables: &self.env, served: &self.served, brings_key }
+        // Callers that pay for themselves choose for themselves.
+        let has_habits = !self.config.server.pass_through;
+        Environment { variables: &self.env, served: &self.served, brings_key, has_habits }
     }
 
     fn reach(&self, brings_key: bool) -> Reach<'_> {
         self.config.reach(self.around(brings_key))
     }
 
-    fn tell_default(&self) {
-        let model = self.config.named_default().unwrap_or_default();
+    fn tell_default(&self, model: &str) {
         if !self.has_told_default.swap(true, Ordering::Relaxed) {
             say(format_args!(
                 "names like `claude-*` and `gpt-*` that lead nowhere else go to the default model `{model}`"
@@ -189,8 +190,8 @@ impl Models for Routes {
         let around = self.base.around(self.brings_key);
         let chosen = named(&self.base.config, name, around, String::new());
         let chosen = chosen.map_err(|failure| Unrouted(failure.to_string()))?;
-        if chosen.is_default {
-            self.base.tell_default();
+        if let Some(model) = &chosen.stand_in {
+            self.base.tell_default(model);
         }
         let route = Arc::new(self.route(chosen));
         self.remember(name, &route);
@@ -223,13 +224,20 @@ impl Models for Routes {
         }
         let local = reach.local_models().iter();
         list.extend(local.map(|(provider, model)| listed(provider, model)));
-        let mut seen = HashSet::new();
-        list.retain(|listed| seen.insert(listed.name.clone()));
         // Where something else is there, simulators are still found by their names.
         if list.is_empty() && self.base.config.providers.is_empty() {
             let simulators = thinkthrough_conformance::list().into_iter();
             list.extend(simulators.map(|simulator| listed("sim", simulator.id)));
         }
+        if let Some(default) = self.base.config.named_default()
+            && let Ok(route) = self.find(default)
+        {
+            // Clients that let nobody choose take the first.
+            let provider = route.target.provider.clone();
+            list.insert(0, Listed { name: default.to_owned(), provider });
+        }
+        let mut seen = HashSet::new();
+        list.retain(|listed| seen.insert(listed.name.clone()));
         list
     }
 }

@@ -49,7 +49,7 @@ impl Asking {
             return Ok((self.choose(config).await?, None));
         };
         let (own, why) = match choose(config, Some(held), &env).await {
-            Ok(own) if own.is_default => (None, "nothing has this name".to_owned()),
+            Ok(own) if own.stand_in.is_some() => (None, "nothing has this name".to_owned()),
             Ok(own) => match resumption::lost_provider(held, contents, &own.target) {
                 Some(lost) => (None, lost),
                 None => match own.missing_key.clone() {

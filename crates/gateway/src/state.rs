@@ -4,7 +4,7 @@ use crate::identify::heard::Heard;
 use crate::identify::keys::{Keys, Pass};
 use crate::identify::sign_ins::Viewer;
 use crate::load::{Budget, Holder, InFlight, Load, Offload, Share, place};
-use crate::models::route::Models;
+use crate::models::route::{Models, Route};
 use crate::observe::audit::Audit;
 use crate::observe::bus::{Bus, Reporter};
 use crate::observe::events::{Events, FindMasker};
@@ -12,6 +12,7 @@ use crate::observe::log::Log;
 use crate::observe::metrics::Names;
 use crate::observe::progress::{News, Progress};
 use crate::observe::spans::Traces;
+use crate::rejection::{Rejection, rejection};
 use crate::spending::{BudgetLeases, Limits, RequestCharges};
 use crate::store::learned::Learned;
 use crate::store::vault::Vaults;
@@ -23,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use thinkthrough_client::{AnswerCaps, Auth};
+use thinkthrough_core::echo::short;
 use thinkthrough_core::tokens::Tokenizer;
 use thinkthrough_limits::runaway::Runaway;
 use tokio::sync::watch;
@@ -156,6 +158,9 @@ fn names(models: &dyn Models) -> Arc<Names> {
     Arc::new(Names::of(models.list().into_iter().map(|listed| listed.name)))
 }
 
+/// The longest name of a model.
+const LONGEST: usize = 512;
+
 /// What one request sees.
 #[derive(Clone)]
 pub(crate) struct RequestState {
@@ -183,6 +188,21 @@ pub(crate) struct RequestState {
 }
 
 impl RequestState {
+    /// Where the name of a model leads that a caller asks for. The log shows a name that leads nowhere.
+    pub(crate) fn find(&self, name: &str) -> Result<Arc<Route>, Rejection> {
+        let found = match name.len() > LONGEST {
+            true => {
+                let shown = short(name);
+                Err(format!("no model has a name as long as `{shown}`; name one of the list"))
+            }
+            false => self.models.find(name).map_err(|unrouted| unrouted.0),
+        };
+        found.map_err(|message| {
+            self.reporter.tell(&Progress::Unrouted { model: name });
+            rejection(404, "model_not_found", message)
+        })
+    }
+
     /// The name that was asked for leads to a model of this provider.
     pub(crate) fn routed(&self, model: &str, provider: &str) {
         self.reporter.tell(&Progress::Routed { model, provider, label: self.names.label(model) });

@@ -49,7 +49,7 @@ fn ids() -> Vec<Scenario> {
             "edge-03",
             "the client writes parallel calls into messages of their own",
             "deepseek-v4",
-            &[Act::User("What is the weather in Paris and Rome?"), Act::Loop, AGAIN, Act::Loop],
+            &[Act::User("Use get_weather for Paris and Rome."), Act::Loop, AGAIN, Act::Loop],
         )
         .refused("must be passed back")
         .with(&[Habit::Forget, Habit::Split])
@@ -78,11 +78,11 @@ fn histories() -> Vec<Scenario> {
         ASK,
         Act::Loop,
         Act::Keep(1),
-        Act::User("What is the weather in Paris?"),
+        Act::User("Use get_weather for Paris."),
         Act::Loop,
         Act::Keep(2),
         Act::Back(1),
-        Act::User("What is the weather in Rome?"),
+        Act::User("Use get_weather for Rome."),
         Act::Loop,
         Act::Back(2),
         AGAIN,
@@ -91,7 +91,7 @@ fn histories() -> Vec<Scenario> {
     const COMPACT: &[Act] = &[
         ASK,
         Act::Loop,
-        Act::User("What is the weather in Oslo?"),
+        Act::User("Use get_weather for Oslo."),
         Act::Send,
         Act::Tools,
         Act::Compact("Earlier we looked at a folder with a readme."),

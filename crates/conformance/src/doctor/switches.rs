@@ -28,7 +28,7 @@ fn there_and_back(from: &'static str, to: &'static str) -> [Act; 8] {
         Act::User("What is in this folder, and what does the readme say?"),
         Act::Loop,
         Act::Model(to),
-        Act::User("What is the weather in Paris?"),
+        Act::User("Use get_weather for Paris."),
         Act::Loop,
         Act::Model(from),
         Act::User("Thanks. What is in the folder now?"),

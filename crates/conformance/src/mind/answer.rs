@@ -45,12 +45,16 @@ pub(super) fn answer(scene: &Scene, turn: &Turn<'_>) -> String {
     let who = format!("the simulated model `{}`", scene.simulator);
     if turn.results.is_empty() {
         let said = shortened(&turn.question, 24);
+        let help = match scene.tools.is_empty() {
+            true => "Offer me a tool that fits and I will use it and report what it says.",
+            false => "Name a file and I will read it, or say \"use\" and the name of a tool.",
+        };
         return if said.is_empty() {
             format!("This is {who}: there was no question, so I have nothing to answer.")
         } else {
             format!(
                 "This is {who}, so I know nothing of my own. You said: \"{said}\". \
-                 Offer me a tool that fits and I will use it and report what it says."
+                 {help}"
             )
         };
     }

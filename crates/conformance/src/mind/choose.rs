@@ -25,8 +25,14 @@ pub(super) fn next_calls(scene: &Scene, turn: &Turn<'_>) -> Vec<Call> {
     if scene.tools.is_empty() || scene.choice == Choice::None {
         return Vec::new();
     }
-    let offers: Vec<Offer<'_>> = scene.tools.iter().take(OFFERS).map(Offer::of).collect();
     let question = Reading::of(&turn.question);
+    let words: Vec<&str> = bare(&question.lower).collect();
+    let tools = scene.tools.iter().take(OFFERS);
+    let mut offers: Vec<Offer<'_>> = tools.map(|tool| Offer::of(tool, &words)).collect();
+    if scene.choice == Choice::Auto {
+        // The first try of an agent must change nothing.
+        offers.retain(|offer| offer.only_looks() || offer.is_named);
+    }
     if !turn.calls.is_empty() {
         return follow_up(&offers, turn, &question).into_iter().collect();
     }
@@ -65,7 +71,8 @@ fn wanted(scene: &Scene, offers: &[Offer<'_>], question: &Reading<'_>) -> Vec<Ca
         }
         last = Some(offer);
         tries += 1;
-        if calls.len() == CALLS || tries == TRIES {
+        let is_free = scene.choice == Choice::Auto && !offer.is_named;
+        if is_free || calls.len() == CALLS || tries == TRIES {
             break;
         }
     }
@@ -96,15 +103,12 @@ fn second(
 
 /// A call that the request demands although its words fit no tool.
 fn forced(scene: &Scene, offers: &[Offer<'_>], question: &Reading<'_>) -> Option<Call> {
-    let any = || {
-        let ready = offers.iter().find(|offer| fill::is_ready(offer, question));
-        ready.or_else(|| offers.first())
-    };
+    let ready = || offers.iter().find(|offer| fill::is_ready(offer, question));
     let asked = bare(&question.lower).any(|word| matches!(word, "tool" | "tools"));
     let offer = match &scene.choice {
         Choice::Named(name) => offers.iter().find(|offer| offer.tool.name == *name)?,
-        Choice::Any => any()?,
-        Choice::Auto if asked => any()?,
+        Choice::Any => ready().or_else(|| offers.first())?,
+        Choice::Auto if asked => ready()?,
         Choice::Auto | Choice::None => return None,
     };
     let arguments = fill::arguments(offer, question, question, 0);

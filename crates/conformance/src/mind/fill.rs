@@ -79,6 +79,12 @@ pub(super) fn is_path(name: &str) -> bool {
     ["path", "file", "dir", "folder"].iter().any(|part| name.contains(part))
 }
 
+/// The property holds words or a pattern to look for.
+fn is_sought(name: &str) -> bool {
+    let name = name.to_lowercase();
+    ["pattern", "query", "regex", "term", "keyword"].iter().any(|part| name.contains(part))
+}
+
 /// The property holds a path at which no file can be.
 fn is_folder(name: &str) -> bool {
     let name = name.to_lowercase();
@@ -170,6 +176,9 @@ struct Words<'a> {
 
 impl<'a> Words<'a> {
     fn string(&self, name: &str) -> String {
+        if self.trade == Trade::Lister && is_sought(name) {
+            return "*".to_owned();
+        }
         let found =
             self.candidate(name, self.clause).or_else(|| self.candidate(name, self.question));
         let text = found.map_or_else(|| self.fallback(name), str::to_owned);
@@ -218,10 +227,7 @@ impl<'a> Words<'a> {
             return file.map_or_else(|| "ls".to_owned(), |file| format!("cat {file}"));
         }
         let found = &self.clause.telling;
-        let sought = ["pattern", "query", "regex", "term", "keyword"]
-            .iter()
-            .any(|part| lower.contains(part));
-        if let (true, Some(last)) = (sought, found.last()) {
+        if let (true, Some(last)) = (is_sought(name), found.last()) {
             return (*last).to_owned();
         }
         if found.is_empty() {

@@ -185,7 +185,7 @@ impl<'a> Turn<'a> {
                 Said::Result { name, text, failed } => turn.results.push((name, text, *failed)),
             }
         }
-        turn.question = words::excerpt(question, ATTENTION);
+        turn.question = words::excerpt(words::without_notes(question), ATTENTION);
         turn
     }
 }

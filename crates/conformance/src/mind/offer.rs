@@ -19,6 +19,8 @@ pub(super) struct Offer<'a> {
     pub(super) required: Vec<(&'a String, &'a Value)>,
     /// The tool takes several numbers, which a list such as "2 and 40" must not tear apart.
     pub(super) spans_clauses: bool,
+    /// The question says that this tool is to be called.
+    pub(super) is_named: bool,
     /// The tool reads a file, which the request has to name.
     pub(super) wants_file: bool,
     name: HashSet<String>,
@@ -27,7 +29,8 @@ pub(super) struct Offer<'a> {
 }
 
 impl<'a> Offer<'a> {
-    pub(super) fn of(tool: &'a Tool) -> Self {
+    /// Reads a tool for a question with these words in small letters.
+    pub(super) fn of(tool: &'a Tool, question: &[&str]) -> Self {
         let name = keys(&tool.name);
         let trade = Trade::of(&name);
         let required: Vec<_> = required(&tool.schema).collect();
@@ -37,6 +40,7 @@ impl<'a> Offer<'a> {
         let properties = tool.schema.at("properties").as_object().into_iter().flatten();
         Self {
             spans_clauses: required.iter().filter(number).count() > 1,
+            is_named: is_named(&tool.name, question) || trade == Trade::Shell && runs(question),
             wants_file: trade == Trade::Reader && required.iter().any(|(name, _)| is_path(name)),
             description: keys(&tool.description),
             parameters: properties.flat_map(|(key, _)| keys(key)).collect(),
@@ -45,6 +49,12 @@ impl<'a> Offer<'a> {
             required,
             name,
         }
+    }
+
+    /// The tool looks at files and changes nothing, as far as its name tells.
+    pub(super) fn only_looks(&self) -> bool {
+        let name = self.tool.name.to_lowercase();
+        ["read", "list", "glob", "grep"].iter().any(|word| name.starts_with(word))
     }
 
     /// How well the tool fits the clause.
@@ -67,4 +77,24 @@ impl<'a> Offer<'a> {
                 Trade::Lister | Trade::Reader | Trade::Shell | Trade::Other => 0,
             }
     }
+}
+
+/// The words name this tool. A name that is an everyday word counts only beside a word that makes it a name.
+fn is_named(name: &str, words: &[&str]) -> bool {
+    const BEFORE: [&str; 4] = ["call", "run", "tool", "use"];
+    const BEHIND: [&str; 2] = ["command", "tool"];
+    let is_everyday = name.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let name = name.to_lowercase();
+    let is_beside = |at: usize| {
+        let before = at.checked_sub(1).and_then(|at| words.get(at));
+        before.is_some_and(|word| BEFORE.contains(word))
+            || words.get(at + 1).is_some_and(|word| BEHIND.contains(word))
+    };
+    let mut places = words.iter().enumerate().filter(|(_, word)| **word == name);
+    places.any(|(at, _)| !is_everyday || is_beside(at))
+}
+
+/// The words ask for a command.
+fn runs(words: &[&str]) -> bool {
+    words.windows(2).any(|pair| pair == ["run", "the"]) && words.contains(&"command")
 }

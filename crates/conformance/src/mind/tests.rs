@@ -19,7 +19,7 @@ fn file_tools() -> Vec<Tool> {
             json!({"type": "object", "properties": {"path": {"type": "string"}}}),
         ),
         tool(
-            "search",
+            "grep",
             "Search files for a text",
             json!({"type": "object", "properties": {"pattern": {"type": "string"}}, "required": ["pattern"]}),
         ),
@@ -98,20 +98,20 @@ fn a_named_file_is_read_at_once_and_a_pattern_is_searched() {
 
 #[test]
 fn two_things_are_called_in_parallel() {
-    let plan = think(&ask("What is the weather in Paris and Rome?", vec![weather()]));
+    let plan = think(&ask("Use get_weather for Paris and Rome.", vec![weather()]));
     let cities: Vec<_> = plan.calls.iter().map(|call| call.arguments["city"].clone()).collect();
     assert_eq!(cities, ["Paris", "Rome"]);
     let plan = think(&ask("What is in this folder? Use parallel calls.", file_tools()));
     assert_eq!(plan.calls.len(), 2);
     assert_ne!(plan.calls[0], plan.calls[1]);
-    let mut scene = ask("What is the weather in Paris and Rome?", vec![weather()]);
+    let mut scene = ask("Use get_weather for Paris and Rome.", vec![weather()]);
     scene.parallel = false;
     assert_eq!(think(&scene).calls.len(), 1);
 }
 
 #[test]
 fn enumerations_and_numbers_come_from_the_words() {
-    let plan = think(&ask("What is the weather in Oslo in fahrenheit?", vec![weather()]));
+    let plan = think(&ask("Use get_weather for Oslo in fahrenheit.", vec![weather()]));
     assert_eq!(plan.calls[0].arguments, json!({"city": "Oslo", "unit": "fahrenheit"}));
 }
 
@@ -121,8 +121,8 @@ fn small_talk_calls_no_tool_and_a_forced_choice_always_does() {
     let mut scene = ask("Hello", file_tools());
     scene.choice = Choice::Any;
     assert_eq!(think(&scene).calls.len(), 1);
-    scene.choice = Choice::Named("search".into());
-    assert_eq!(think(&scene).calls[0].name, "search");
+    scene.choice = Choice::Named("grep".into());
+    assert_eq!(think(&scene).calls[0].name, "grep");
     scene.choice = Choice::None;
     assert!(think(&scene).calls.is_empty());
 }
@@ -162,7 +162,7 @@ fn questions_about_the_place_list_it_whatever_the_tools_are_called() {
             tool("read_file", "Reads a file", path()),
             tool("list_directory", "Lists a directory", path()),
         ],
-        vec![tool("Read", "Reads a file", path()), tool("LS", "Lists files in a path", path())],
+        vec![tool("Read", "Reads a file", path()), tool("List", "Lists files in a path", path())],
         vec![
             tool("readFile", "Reads a file", path()),
             tool("listDir", "Entries of a folder", path()),
@@ -187,18 +187,48 @@ fn questions_about_the_place_list_it_whatever_the_tools_are_called() {
 #[test]
 fn a_search_takes_what_is_sought_and_a_shell_runs_harmless_commands() {
     let plan = think(&ask("Which of the files mention serde?", file_tools()));
-    assert_eq!(
-        plan.calls[0],
-        Call { name: "search".into(), arguments: json!({"pattern": "serde"}) }
-    );
+    assert_eq!(plan.calls[0], Call { name: "grep".into(), arguments: json!({"pattern": "serde"}) });
     let shell = tool(
         "run_terminal_cmd",
         "Runs a command",
         json!({"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}),
     );
-    let plan = think(&ask("What is in this folder?", vec![shell.clone()]));
+    let plan = think(&ask("Run the command that lists this folder.", vec![shell.clone()]));
     assert_eq!(plan.calls[0].arguments, json!({"command": "ls"}));
-    assert!(think(&ask("Delete everything!", vec![shell])).calls.is_empty());
+    for question in ["What is in this folder?", "Delete everything!"] {
+        assert!(think(&ask(question, vec![shell.clone()])).calls.is_empty(), "{question}");
+    }
+}
+
+#[test]
+fn an_agent_has_at_most_one_look_at_a_time_unless_a_tool_is_named() {
+    let text = || json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
+    let tools = [
+        tool("Agent", "Starts an agent for any task in a project", text()),
+        tool("Bash", "Runs a command in a shell", text()),
+        tool("Edit", "Changes a file", text()),
+        tool("Read", "Reads a file of the project", path_schema()),
+        tool("Glob", "Finds files of the project", path_schema()),
+        tool("Write", "Writes a file", text()),
+    ];
+    for (question, expected) in [
+        ("What does this project do?", &["Glob"][..]),
+        ("Fix the bug in src/main.rs and write a test in the file tests.rs", &["Read"]),
+        ("<note>Use Bash for files.</note>\n\nRead plan.md, then read notes.txt", &["Read"]),
+        ("Write me a poem", &[]),
+        ("Run the tests of this shell", &[]),
+        ("Is this the right tool for me?", &["Glob"]),
+        ("Use Bash, then use the tool Write", &["Bash", "Write"]),
+        ("Please use the Edit tool", &["Edit"]),
+        ("Run the command ls", &["Bash"]),
+    ] {
+        let plan = think(&ask(question, tools.to_vec()));
+        let names: Vec<&str> = plan.calls.iter().map(|call| call.name.as_str()).collect();
+        assert_eq!(names, expected, "{question}");
+    }
+    let changing: Vec<Tool> = tools.iter().filter(|it| it.name != "Read").cloned().collect();
+    let changing: Vec<Tool> = changing.into_iter().filter(|it| it.name != "Glob").collect();
+    assert!(think(&ask("Fix the file src/main.rs of this project", changing)).calls.is_empty());
 }
 
 #[test]
@@ -208,7 +238,7 @@ fn several_arguments_take_several_values() {
         "Add two numbers",
         json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}),
     );
-    for question in ["Add 2 and 40", "Add 2, 40", "Use add with 2 40"] {
+    for question in ["Use add with 2 and 40", "Use add with 2, 40", "Use add with 2 40"] {
         let plan = think(&ask(question, vec![add.clone()]));
         assert_eq!(plan.calls.len(), 1, "{question}");
         assert_eq!(plan.calls[0].arguments, json!({"a": 2, "b": 40}), "{question}");

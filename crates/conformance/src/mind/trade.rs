@@ -21,7 +21,7 @@ impl Trade {
     /// The trade of a tool with these words in its name.
     pub(super) fn of(name: &HashSet<String>) -> Self {
         let has = |words: &[&str]| words.iter().any(|word| name.contains(*word));
-        if has(&["dir"]) {
+        if has(&["dir", "glob"]) {
             Self::Lister
         } else if has(&["read"]) {
             Self::Reader

@@ -19,6 +19,16 @@ pub(super) fn excerpt(text: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}\n{tail}"))
 }
 
+/// A question without the notes between tags that agents put before it, unless there is nothing else.
+pub(super) fn without_notes(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while let Some((tag, _)) = rest.strip_prefix('<').and_then(|it| it.split_once('>')) {
+        let Some((_, after)) = rest.split_once(&format!("</{tag}>")) else { break };
+        rest = after.trim_start();
+    }
+    if rest.is_empty() { text } else { rest }
+}
+
 /// The words of a text in lower case, camel case and snake case taken apart, few-letter fillers left out, and
 /// synonyms of what file tools do mapped to one word.
 pub(super) fn keys(text: &str) -> HashSet<String> {

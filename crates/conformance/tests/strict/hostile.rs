@@ -8,7 +8,7 @@ use crate::client::{client, run_tools, step};
 fn halfway(id: &str) -> (Simulator, SimRequest) {
     let simulator = Simulator::find(id).unwrap();
     let mut client = client(id);
-    client.user("What is the weather in Paris and Rome?");
+    client.user("Use get_weather for Paris and Rome.");
     let turn = step(&simulator, &mut *client, false);
     run_tools(&mut *client, &turn);
     let request = client.request(true);

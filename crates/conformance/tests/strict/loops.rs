@@ -171,7 +171,7 @@ fn parallel_calls_come_and_go_together() {
     for row in list() {
         let simulator = Simulator::find(row.id).unwrap();
         let mut client = client(row.id);
-        client.user("What is the weather in Paris and Rome?");
+        client.user("Use get_weather for Paris and Rome.");
         let first = step(&simulator, &mut *client, true);
         assert_eq!(first.calls.len(), 2, "{}", row.id);
         assert_ne!(first.calls[0].arguments, first.calls[1].arguments);
@@ -209,7 +209,7 @@ fn kimi_ids_have_their_own_forms() {
 fn a_restarted_simulator_knows_its_thoughts_again() {
     for row in list().iter().filter(|row| row.id != "responses-stateful") {
         let mut client = client(row.id);
-        for question in ["What is in this folder?", "And the weather in Oslo?"] {
+        for question in ["What is in this folder?", "Now use get_weather for Oslo."] {
             client.user(question);
             let turn = step(&Simulator::find(row.id).unwrap(), &mut *client, true);
             run_tools(&mut *client, &turn);

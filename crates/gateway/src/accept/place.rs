@@ -2,6 +2,7 @@
 
 use crate::accept::admission::decoded_name;
 use http::Method;
+use std::borrow::Cow;
 use thinkthrough_core::wire::Wire;
 use thinkthrough_core::wire::chat_completions::ChatCompletions;
 use thinkthrough_core::wire::generate_content::{GenerateContent, asked};
@@ -104,7 +105,7 @@ pub(crate) enum Place {
     Trace { id: String },
     /// The viewer's page and its questions, by what stands behind `/ui`.
     Viewer { path: String },
-    /// `HEAD /`, which clients use to see whether somebody is there.
+    /// The page for people, whose head clients ask for to see whether somebody is there.
     Root,
 }
 
@@ -172,6 +173,7 @@ pub(crate) fn find(method: &Method, path: &str) -> Result<Place, Nowhere> {
         let (provider, path) = (provider.to_owned(), format!("/{path}"));
         return Ok(Place::Raw { provider, path });
     }
+    let path = &*versioned(path);
     if path == "/v1/responses/compact" {
         return Err(Nowhere::Compaction);
     }
@@ -198,6 +200,18 @@ pub(crate) fn find(method: &Method, path: &str) -> Result<Place, Nowhere> {
         (_, false) => method == Method::GET || method == Method::HEAD,
     };
     if fits { Ok(place) } else { Err(Nowhere::Method) }
+}
+
+/// The path with the version that the base URL of some clients lacks.
+fn versioned(path: &str) -> Cow<'_, str> {
+    const BARE: [&str; 4] = ["/chat/completions", "/messages", "/models", "/responses"];
+    let is_bare = |bare: &&str| {
+        path.strip_prefix(*bare).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    match BARE.iter().any(is_bare) {
+        true => Cow::Owned(format!("/v1{path}")),
+        false => Cow::Borrowed(path),
+    }
 }
 
 /// Whether a part of a path can be an id: it goes on in addresses as it is.
@@ -295,6 +309,27 @@ mod tests {
             };
             assert_eq!(face.spoken().id(), wire);
             assert_eq!(find(&Method::GET, path), Err(Nowhere::Method));
+        }
+    }
+
+    #[test]
+    fn a_path_may_lack_its_version() {
+        for (method, path) in [
+            (Method::POST, "/chat/completions"),
+            (Method::POST, "/messages"),
+            (Method::POST, "/messages/count_tokens"),
+            (Method::POST, "/responses"),
+            (Method::GET, "/responses/resp_1"),
+            (Method::GET, "/models"),
+            (Method::GET, "/models/sim/kimi-k2"),
+        ] {
+            let found = find(&method, path);
+            assert!(found.is_ok(), "{path}");
+            assert_eq!(found, find(&method, &format!("/v1{path}")), "{path}");
+        }
+        assert_eq!(find(&Method::POST, "/responses/compact"), Err(Nowhere::Compaction));
+        for path in ["/completions", "/messagesx", "/traces/a", "/events"] {
+            assert_eq!(find(&Method::GET, path), Err(Nowhere::Path), "{path}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! What is not asked of a model: kept responses, traces, live events and the viewer.
 
+pub(crate) mod front;
 pub(crate) mod kept_responses;
 pub(crate) mod listening;
 pub(crate) mod open;

@@ -2,7 +2,7 @@
 
 use crate::accept::place::{Face, Nowhere, Place};
 use crate::models::list;
-use crate::models::route::{Listed, find};
+use crate::models::route::Listed;
 use crate::observe::audit::Audit;
 use crate::observe::metrics;
 use crate::rejection::rejection;
@@ -15,9 +15,14 @@ use http::header::HeaderName;
 use http::request::Parts;
 use thinkthrough_core::wire::Wire;
 
+/// Whether it can be said who may come in.
+pub(crate) fn are_keys_known(state: &RequestState) -> bool {
+    state.options.keys.as_ref().is_none_or(|keys| keys.are_known())
+}
+
 /// What the gateway itself answers, whoever asks.
 pub(crate) fn answer(gateway: &Gateway, state: &RequestState, place: &Place) -> Response<Flow> {
-    let are_known = state.options.keys.as_ref().is_none_or(|keys| keys.are_known());
+    let are_known = are_keys_known(state);
     let is_up = state.vaults.as_ref().is_none_or(|vaults| vaults.is_up());
     let is_displaced = state.vaults.as_ref().is_some_and(|vaults| vaults.is_displaced());
     let mut backlog = state.vaults.as_ref().map(|vaults| vaults.backlog()).unwrap_or_default();
@@ -34,8 +39,7 @@ pub(crate) fn answer(gateway: &Gateway, state: &RequestState, place: &Place) -> 
             gateway.bus.metrics.see(backlog, traces);
             typed(200, metrics::TEXT, gateway.bus.metrics.text(is_up))
         }
-        _ if !are_known => turned_away(&state.reporter, None, &keys_unavailable()),
-        _ => typed(200, TEXT, "Thinkthrough is running\n"),
+        _ => turned_away(&state.reporter, None, &keys_unavailable()),
     }
 }
 
@@ -55,7 +59,7 @@ pub(crate) fn model(
     wire: Option<&'static dyn Wire>,
     name: &str,
 ) -> Response<Flow> {
-    match find(&*state.models, name) {
+    match state.find(name) {
         Ok(route) => {
             let listed = Listed { name: name.to_owned(), provider: route.target.provider.clone() };
             json(200, list::model(spoken_by(face, parts), &listed))

@@ -1,11 +1,9 @@
 //! What the gateway is told about models.
 
 use crate::models::pool::Pool;
-use crate::rejection::{Rejection, rejection};
 use std::fmt;
 use std::sync::Arc;
 use thinkthrough_client::{Auth, Transport};
-use thinkthrough_core::echo::short;
 use thinkthrough_core::exchange::Handling;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::settings::Partial;
@@ -81,19 +79,6 @@ impl fmt::Display for Unrouted {
 }
 
 impl std::error::Error for Unrouted {}
-
-/// The longest name of a model.
-const LONGEST: usize = 512;
-
-/// Where the name of a model leads that a caller asks for.
-pub(crate) fn find(models: &dyn Models, name: &str) -> Result<Arc<Route>, Rejection> {
-    if name.len() > LONGEST {
-        let shown = short(name);
-        let message = format!("no model has a name as long as `{shown}`; name one of the list");
-        return Err(rejection(404, "model_not_found", message));
-    }
-    models.find(name).map_err(|unrouted| rejection(404, "model_not_found", unrouted.0))
-}
 
 /// Knows where names of models lead.
 pub trait Models: Send + Sync {

@@ -294,6 +294,7 @@ impl Metrics {
                 self.ended(summary);
             }
             Progress::Decided { .. } | Progress::Routed { .. } | Progress::Explained { .. } => {}
+            Progress::Unrouted { .. } => {}
         }
     }
 

@@ -18,6 +18,8 @@ pub(crate) enum Progress<'a> {
     TurnedAway,
     /// The name that was asked for leads to a model.
     Routed { model: &'a str, provider: &'a str, label: Arc<str> },
+    /// The name that was asked for leads to no model.
+    Unrouted { model: &'a str },
     /// An answer of that model is wanted, by a request with these headers.
     RequestContext { headers: &'a HeaderMap, stream: bool },
     /// This provider's own API is called, as it is.

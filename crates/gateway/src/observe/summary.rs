@@ -178,6 +178,7 @@ impl Summary {
                 self.provider = Arc::from(*provider);
                 self.label = Arc::clone(label);
             }
+            Progress::Unrouted { model } => (*model).clone_into(&mut self.model),
             Progress::RequestContext { stream, .. } => {
                 (self.is_asked, self.is_open, self.stream) = (true, true, *stream);
             }

@@ -11,7 +11,7 @@ use thinkthrough_mask::mask_request;
 
 use crate::accept::admission::{another_model, check_members, fits_path};
 use crate::load::{CAPS, Caps, LARGE, Reservation};
-use crate::models::route::{Route, find};
+use crate::models::route::Route;
 use crate::rejection::{Rejection, rejection};
 use crate::request::edge::inbound::Inbound;
 use crate::request::identity::{PERIOD, still_holds};
@@ -138,7 +138,7 @@ pub(crate) fn route(
     body: Val<'_>,
 ) -> Result<Arc<Route>, Rejection> {
     let bad = |message: String| rejection(400, "invalid_request_error", message);
-    let route = find(&*state.models, model)?;
+    let route = state.find(model)?;
     if route.target.names_model_in_path() && !fits_path(&route.target.model) {
         let message = "the model's name has signs in it that would make another path of it";
         return Err(bad(message.to_owned()));

@@ -14,6 +14,7 @@
 
 use crate::accept::admission::{self, Visit};
 use crate::accept::place::{self, Face, Nowhere, Place};
+use crate::admin::front;
 use crate::admin::kept_responses;
 use crate::admin::listening;
 use crate::admin::open;
@@ -121,6 +122,11 @@ async fn stages(
     }
     if place == Place::Metrics {
         check_is_local(connection, state, &parts, "metrics")?;
+    }
+    if place == Place::Root && open::are_keys_known(state) {
+        let has_viewer =
+            !state.options.has_admin && check_is_local(connection, state, &parts, "").is_ok();
+        return Ok(front::page(state, &parts, connection.local, has_viewer));
     }
     if place.is_open() {
         return Ok(open::answer(gateway, state, &place));

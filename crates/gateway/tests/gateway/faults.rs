@@ -133,7 +133,7 @@ async fn forks_and_retries_keep_their_own_thoughts() {
     assert_eq!(retry.ask(&town, &town.gateway, &[]).await.counts(), [1, 0, 0, 0]);
     let mut fork = client.clone();
     fork.history.truncate(3);
-    fork.user("Stop. What is the weather in Paris and Rome?");
+    fork.user("Stop and use get_weather for Paris and Rome.");
     let (said, calls) = fork.step(&town, &town.gateway).await;
     assert_eq!((said.counts(), calls.len()), ([1, 0, 0, 0], 2));
     fork.run_tools(&calls);
@@ -144,7 +144,7 @@ async fn forks_and_retries_keep_their_own_thoughts() {
 async fn a_split_of_parallel_calls_into_messages_is_one_answer() {
     let town = Town::new().await;
     let mut client = Naive::new("chat-completions", "deepseek-v4", false);
-    client.user("What is the weather in Paris and Rome?");
+    client.user("Use get_weather for Paris and Rome.");
     let (_, calls) = client.step(&town, &town.gateway).await;
     assert_eq!(calls.len(), 2);
     let Some(Entry::Ai { text, .. }) = client.history.pop() else { panic!("an answer") };
@@ -168,7 +168,7 @@ async fn a_switch_to_another_provider_and_back_keeps_each_ones_thoughts() {
             client.run_tools(&calls);
         }
         client.step(&town, &town.gateway).await;
-        client.user("And what is the weather in Rome?");
+        client.user("Now use get_weather for Rome.");
         client.model = other.to_owned();
         town.seen();
         client.step(&town, &town.gateway).await;

@@ -79,7 +79,7 @@ async fn talk(
     let mut wrong = Vec::new();
     let mut client = Naive { has_ids: true, ..Naive::new(api, model, false) };
     for turn in 1..=2 {
-        client.user("What is the weather in Paris and Rome?");
+        client.user("Use get_weather for Paris and Rome.");
         let calls = match client.try_step(town, &town.gateway).await {
             Ok(calls) => calls,
             Err(refusal) => return vec![refusal],

@@ -7,7 +7,8 @@ use thinkthrough_core::restore::ticket::is_ticket;
 /// Two questions, each with the calls that it takes. Gives the ids of all calls, as the caller saw them.
 async fn talk(town: &Town, client: &mut Naive) -> Vec<String> {
     let mut ids = Vec::new();
-    for question in ["What is the weather in Paris and Rome?", "And the weather in Oslo and Bern?"]
+    for question in
+        ["Use get_weather for Paris and Rome.", "Now use get_weather for Oslo and Bern."]
     {
         // Who says the same in the same words twice cannot be told from himself where ids are missing, too.
         let question = format!("{question} ({}, {}, {})", client.api, client.model, client.stream);

@@ -125,6 +125,7 @@ impl Whose {
             Progress::Admitted { .. }
             | Progress::TurnedAway
             | Progress::Routed { .. }
+            | Progress::Unrouted { .. }
             | Progress::RequestContext { .. }
             | Progress::Passed { .. }
             | Progress::Blind
