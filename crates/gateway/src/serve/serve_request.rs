@@ -114,18 +114,20 @@ async fn stages(
     let place = accept(connection, state, &parts, &body, place)?;
 
     // What needs no key of the gateway is answered before one is asked for: a probe has none, and the viewer has its own.
+    let may_look = may_look(connection, state, &parts);
     if let Place::Viewer { path } = &place {
-        check_is_local(connection, state, &parts, "the viewer")?;
+        if !may_look {
+            return Err(elsewhere(state, "the viewer is"));
+        }
         let (pace, port) = (&connection.pace, connection.local.port());
         let visit = ui::Visit { gateway, state, pace, parts, body, port };
         return Ok(Box::pin(ui::answer(visit, path)).await);
     }
-    if place == Place::Metrics {
-        check_is_local(connection, state, &parts, "metrics")?;
+    if place == Place::Metrics && !may_look {
+        return Err(elsewhere(state, "metrics are"));
     }
     if place == Place::Root && open::are_keys_known(state) {
-        let has_viewer =
-            !state.options.has_admin && check_is_local(connection, state, &parts, "").is_ok();
+        let has_viewer = may_look && !state.options.has_admin;
         return Ok(front::page(state, &parts, connection.local, has_viewer));
     }
     if place.is_open() {
@@ -193,22 +195,18 @@ fn accept(
 }
 
 /// Metrics and the viewer are for their own listener; without one, for callers on this machine that speak for themselves.
-fn check_is_local(
-    connection: &Connection,
-    state: &RequestState,
-    parts: &Parts,
-    what: &str,
-) -> Result<(), Response<Flow>> {
+fn may_look(connection: &Connection, state: &RequestState, parts: &Parts) -> bool {
     let is_local = connection.peer.to_canonical().is_loopback() && !is_forwarded(&parts.headers);
-    if connection.is_admin || is_local && !state.options.has_admin {
-        return Ok(());
-    }
-    let verb = if what == "metrics" { "are" } else { "is" };
+    connection.is_admin || is_local && !state.options.has_admin
+}
+
+/// The answer to somebody who may not. `what` has its verb: "metrics are".
+fn elsewhere(state: &RequestState, what: &str) -> Response<Flow> {
     let message = match state.options.has_admin {
-        true => format!("{what} {verb} on the listener of `[server] admin_listen`"),
-        false => format!("{what} {verb} for callers on this machine; set `[server] admin_listen`"),
+        true => format!("{what} on the listener of `[server] admin_listen`"),
+        false => format!("{what} for callers on this machine; set `[server] admin_listen`"),
     };
-    Err(refusal(None, &rejection(403, "forbidden", message)))
+    refusal(None, &rejection(403, "forbidden", message))
 }
 
 /// Identify: the key names the tenant and goes no further. It stands before the body is read, so that a stranger costs no
