@@ -2,7 +2,7 @@
 
 mod host;
 
-use super::ask_prompt::{joined, said};
+use super::ask_prompt::said;
 use super::asking::{Asking, env};
 use super::attached::Attached;
 use crate::choose::{Chosen, choose};
@@ -14,6 +14,7 @@ use host::Settings;
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 use thinkthrough_chat::Toolbox;
+use thinkthrough_chat::attachment::joined;
 use thinkthrough_chat::session::{Layers, Profile, Start, Stored};
 use thinkthrough_chat::terminal::{self, Client, Connection};
 use thinkthrough_core::plane::Tenant;
