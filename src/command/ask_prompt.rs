@@ -1,6 +1,5 @@
 //! The question of `think ask`: the words of the command line, then standard input.
 
-use super::attached::Files;
 use crate::failure::{Failure, say};
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _};
@@ -8,6 +7,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
+use thinkthrough_chat::attachment::{Files, joined};
 
 /// After this time a message explains the wait. An inherited pipe without a writer may never end.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -37,15 +37,6 @@ pub(super) fn prompt(
 pub(super) fn said(words: &[String]) -> String {
     let said = words.iter().filter(|word| *word != "-");
     said.map(String::as_str).collect::<Vec<_>>().join(" ")
-}
-
-/// Appends the second text after a blank line. Text of white space alone is ignored.
-pub(super) fn joined(said: String, piped: String) -> String {
-    match (said.trim().is_empty(), piped.trim().is_empty()) {
-        (_, true) => said,
-        (true, false) => piped,
-        (false, false) => format!("{said}\n\n{piped}"),
-    }
 }
 
 /// Returns true if standard input is a pipe, a socket or a file, and false for terminals and other devices.
@@ -87,22 +78,4 @@ fn read(is_asked_for: bool) -> Result<String, Failure> {
         let at = error.utf8_error().valid_up_to();
         failed(&format!("byte {at} is not UTF-8; convert it to UTF-8 text first"))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::joined;
-
-    #[test]
-    fn what_is_piped_in_stands_behind_the_words() {
-        for (said, piped, expected) in [
-            ("Sum up:", "text\n", "Sum up:\n\ntext\n"),
-            ("Sum up:", "", "Sum up:"),
-            ("Sum up:", " \n", "Sum up:"),
-            ("", "text\n", "text\n"),
-            ("", "", ""),
-        ] {
-            assert_eq!(joined(said.to_owned(), piped.to_owned()), expected, "{said} {piped}");
-        }
-    }
 }

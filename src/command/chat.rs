@@ -2,20 +2,21 @@
 
 mod host;
 
-use super::ask_prompt::{joined, said};
+use super::ask_prompt::said;
 use super::asking::{Asking, env};
 use super::attached::Attached;
 use crate::choose::{Chosen, choose};
 use crate::config::Config;
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::{audit, masking, stored, tooling};
 use clap::Args;
 use host::Settings;
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 use thinkthrough_chat::Toolbox;
+use thinkthrough_chat::attachment::joined;
 use thinkthrough_chat::session::{Layers, Profile, Start, Stored};
-use thinkthrough_chat::terminal::{self, Client, Connection};
+use thinkthrough_chat::terminal::{self, Client, Connection, Left};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::provider;
 use thinkthrough_store::{Conversations, StoreError};
@@ -106,6 +107,8 @@ impl Chat {
             instructions: self.attached.system.clone(),
             prompt: Some(prompt).filter(|it| !it.trim().is_empty()),
             attached: files.media,
+            folder: std::env::current_dir().unwrap_or_default().display().to_string(),
+            store: store.as_ref().and_then(|_| Some(config.store.as_ref()?.location.to_string())),
             cover: masking::of_output(&config)?,
             lessons: lessons.clone(),
         };
@@ -124,9 +127,23 @@ impl Chat {
             env,
         };
         let ran = terminal::run(client).await;
+        if let Ok(Some(left)) = &ran {
+            self.say_how_to_continue(left);
+        }
         audit::say_lost(tracer.as_ref()).await;
         lessons.end().await;
-        ran.map_err(|error| Failure::Failed(format!("the terminal cannot be used: {error}")))
+        match ran {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Failure::Failed(format!("the terminal cannot be used: {error}"))),
+        }
+    }
+
+    fn say_how_to_continue(&self, left: &Left) {
+        let config = self.asking.config.as_ref().map_or_else(String::new, |path| {
+            format!(" --config '{}'", path.display().to_string().replace('\'', r"'\''"))
+        });
+        say(format_args!("{}", left.title));
+        say(format_args!("continue with: think chat{config} --session {}", left.id));
     }
 
     fn layers(&self, config: &Config) -> Result<Layers, Failure> {

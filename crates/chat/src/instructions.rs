@@ -31,6 +31,12 @@ pub fn with_instructions(
     vec![question]
 }
 
+/// The instructions that a conversation begins with.
+pub(crate) fn first(contents: &[Content]) -> Option<String> {
+    let first = contents.first().filter(|it| it.speaker == Speaker::System)?;
+    Some(first.visible_text())
+}
+
 /// Returns whether these instructions are the latest of the conversation.
 fn hold(earlier: &[Content], instructions: &str, changed: &str) -> bool {
     let first_text = |content: &Content| match content.blocks.first() {

@@ -7,6 +7,7 @@
 //! - [`Toolbox`] has the tools of a session and their permissions. [`Approve`] decides if a permission is open.
 //! - [`Cover`] masks secrets on the screen. Stored and sent text is unchanged.
 //! - [`counted`] counts the tokens of thoughts.
+//! - [`attachment`] reads files that go with a question.
 //! - [`History`] is a conversation in a file, one content a line. [`Kept`] is one in the store.
 //! - [`resumption`] has the lines about a conversation that continues.
 //! - [`export`] writes conversations as Markdown, HTML and JSON lines, and reads them back.
@@ -19,6 +20,7 @@
 pub mod acp;
 mod agent;
 pub mod answer_start;
+pub mod attachment;
 pub mod counted;
 mod cover;
 mod ending;

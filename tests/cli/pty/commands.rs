@@ -18,8 +18,13 @@ const CASES: &[Case] = &[
     ("effort", effort),
     ("cap", cap),
     ("budget", budget),
+    ("cost", cost),
+    ("status", status),
+    ("tools", tools),
+    ("mcp", mcp),
     ("profile", profile),
     ("model", model),
+    ("system", system),
     ("explain", explain),
     ("compress", compress),
     ("retry", retry),
@@ -221,6 +226,40 @@ fn budget(desk: Desk) {
     desk.leave();
 }
 
+fn cost(mut desk: Desk) {
+    desk.turn("a");
+    desk.line("/cost", "no price is known for this conversation");
+    desk.leave();
+}
+
+fn status(mut desk: Desk) {
+    desk.turn("a");
+    desk.line("/status", "thought cap");
+    desk.pty.press(ESC);
+    desk.pty.see_no("thought cap");
+    desk.leave();
+}
+
+fn tools(desk: Desk) {
+    desk.line("/tools", "shell (ask): Run a command");
+    desk.pty.press(ESC);
+    desk.pty.see_no("shell (ask)");
+    desk.leave();
+}
+
+fn mcp(desk: Desk) {
+    desk.line("/mcp", "No server is configured");
+    desk.pty.press(ESC);
+    desk.pty.see_no("No server is configured");
+    desk.leave();
+}
+
+fn system(mut desk: Desk) {
+    desk.line("/system Answer in French.", "goes out with these instructions");
+    assert!(desk.turn("a").contains("Answer in French."));
+    desk.leave();
+}
+
 fn profile(mut desk: Desk) {
     desk.line("/set reasoning.includeInContext false", "auto -> false");
     desk.line("/profile save quiet", "is saved in");
@@ -385,7 +424,7 @@ fn export(mut desk: Desk) {
     let file = |name: &str| std::fs::read_to_string(desk.place.folder().join(name)).unwrap();
     desk.line("/export talk.md", "written to talk.md");
     assert!(file("talk.md").contains("> thought on a"), "{}", file("talk.md"));
-    desk.line("/export plain.html --no-thoughts", "written to plain.html");
+    desk.line("/export plain.html --thoughts off", "written to plain.html");
     let page = file("plain.html");
     assert!(page.contains("answer to a") && !page.contains("thought on a"), "{page}");
     desk.line("/export talk.md", "cannot be written");
@@ -408,7 +447,7 @@ fn import(mut desk: Desk) {
 
 fn help(desk: Desk) {
     desk.line("/help", "Show or hide all thoughts");
-    desk.pty.press(&"\u{1b}[6~".repeat(6));
+    desk.pty.press(&"\u{1b}[6~".repeat(9));
     desk.pty.see("draw everything afresh");
     desk.pty.press("q");
     desk.pty.see_no("draw everything afresh");

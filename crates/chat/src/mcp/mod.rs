@@ -128,6 +128,16 @@ impl Source for Mcp {
         })
     }
 
+    fn servers(&self) -> Pending<'_, Vec<String>> {
+        Box::pin(async {
+            let mut lines = Vec::new();
+            for server in &self.servers {
+                lines.push(server.line().await);
+            }
+            lines
+        })
+    }
+
     fn close(&self) -> Pending<'_, ()> {
         Box::pin(async {
             let closing: FuturesUnordered<_> = self.servers.iter().map(Server::close).collect();

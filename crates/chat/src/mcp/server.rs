@@ -111,6 +111,20 @@ impl Server {
         (state.tools.iter().map(|(_, tool)| tool.clone()).collect(), notice)
     }
 
+    /// A line of Markdown about the server.
+    pub(super) async fn line(&self) -> String {
+        let state = self.state.lock().await;
+        let name = self.name();
+        match (&state.running, state.tools.len()) {
+            (Some(_), 1) => format!("- `{name}`: runs, 1 tool"),
+            (Some(_), tools) => format!("- `{name}`: runs, {tools} tools"),
+            (None, _) if state.has_failed || state.starts >= MAX_STARTS => {
+                format!("- `{name}`: could not start; check `[mcp.{name}]` and start again")
+            }
+            (None, _) => format!("- `{name}`: does not run now"),
+        }
+    }
+
     async fn ready(&self, state: &mut State) -> Result<(), String> {
         if state.running.as_ref().is_some_and(|running| running.service.is_transport_closed()) {
             state.running = None;

@@ -2,7 +2,9 @@
 
 use super::conversation::{Conversation, Plan};
 use super::message::{Count, Counted, Effect, Keep, Question, RunId, Scroll, Side};
-use super::{Compressing, Session};
+use super::prompt::Prompt;
+use super::{Compressing, Session, entries};
+use crate::attachment::words;
 use crate::counted::Growing;
 use crate::instructions::with_instructions;
 use crate::screen::model::{Activity, Body, Budget, EntryId, Level};
@@ -43,50 +45,53 @@ const STAYS: u64 = 25;
 
 impl Session {
     /// Sends a text, or queues it while another question is in progress.
-    pub(super) fn submit(&mut self, text: String) {
+    pub(super) fn submit(&mut self, prompt: Prompt) {
         self.effect(Effect::Scroll(Scroll::Bottom));
         if self.run.is_some() || self.compressing.is_some() || self.resuming.is_some() {
-            self.queue.push_back(text);
+            self.queue.push_back(prompt);
             return;
         }
         if let Some(missing) = self.model.missing_key.clone() {
-            self.composer.put(&text);
+            self.composer.put(&prompt.words);
             self.notice(Level::Error, format!("{missing}, or choose another with `/model`"));
             return;
         }
         if self.is_full()
             && let Some(plan) = self.plan()
         {
-            self.compress(plan, Some(text));
+            self.compress(plan, Some(prompt));
             return;
         }
-        self.ask(text);
+        self.ask(prompt);
     }
 
     pub(super) fn next(&mut self) {
-        if let Some(text) = self.queue.pop_front() {
-            self.submit_again(text);
+        if let Some(prompt) = self.queue.pop_front() {
+            self.submit_again(prompt);
         }
     }
 
-    fn submit_again(&mut self, text: String) {
+    fn submit_again(&mut self, prompt: Prompt) {
         if self.is_full()
             && let Some(plan) = self.plan()
         {
-            return self.compress(plan, Some(text));
+            return self.compress(plan, Some(prompt));
         }
-        self.ask(text);
+        self.ask(prompt);
     }
 
-    pub(super) fn ask(&mut self, text: String) {
+    pub(super) fn ask(&mut self, prompt: Prompt) {
+        let Prompt { words, files } = prompt;
         if let Some(refusal) = self.refusal() {
-            self.composer.put(&text);
+            self.composer.put(&words);
             self.notice(Level::Error, refusal.to_string());
             return;
         }
-        self.view.transcript.push(Body::User(text.clone()));
+        let text = self.text_of(words, files.text);
         let mut content = Content::text(Speaker::Human, text);
         content.blocks.append(&mut self.attached);
+        content.blocks.extend(files.media);
+        entries::show(&[self.cover.content(&content)], &mut self.view.transcript);
         if self.conversation.contents().is_empty() {
             self.effect(Effect::Keep(Keep::Begin));
         }
@@ -148,8 +153,13 @@ impl Session {
         self.send();
     }
 
-    /// Stops the question in progress. Its partial answer is kept.
+    /// Stops the command of the user, or else the question in progress.
     pub(super) fn stop(&mut self) -> bool {
+        self.stop_shell() || self.stop_run()
+    }
+
+    /// Stops the question in progress. Its partial answer is kept.
+    pub(super) fn stop_run(&mut self) -> bool {
         let Some(run) = &mut self.run else { return self.stop_compressing() };
         if !run.is_stopping {
             run.is_stopping = true;
@@ -165,8 +175,8 @@ impl Session {
         let Some(Compressing { run, then, .. }) = self.compressing.take() else { return false };
         self.effect(Effect::Stop(run));
         self.notice(Level::Info, "nothing was compressed");
-        if let Some(text) = then.filter(|_| self.composer.is_empty()) {
-            self.composer.put(&text);
+        if let Some(prompt) = then.filter(|_| self.composer.is_empty()) {
+            self.composer.put(&prompt.words);
         }
         self.next();
         true
@@ -235,7 +245,7 @@ impl Session {
     }
 
     /// Starts a summary of the older part of the conversation, and asks `then` afterwards.
-    pub(super) fn compress(&mut self, plan: Plan, then: Option<String>) {
+    pub(super) fn compress(&mut self, plan: Plan, then: Option<Prompt>) {
         let before = self.count;
         let of = before.map_or_else(String::new, |count| format!(" of {}", count.tokens));
         let Plan { summarised, stays, tokens, .. } = plan;
@@ -318,7 +328,7 @@ impl Session {
             }
         }
         match then {
-            Some(text) => self.ask(text),
+            Some(prompt) => self.ask(prompt),
             None => self.next(),
         }
     }
@@ -330,7 +340,7 @@ impl Session {
         }
         let contents = self.conversation.contents();
         let first = contents.iter().find(|content| content.speaker == Speaker::Human);
-        let title = first.map(|first| title_of(&self.cover.text(&first.visible_text())));
+        let title = first.map(|first| title_of(&self.cover.text(words(&first.visible_text()))));
         let Some(title) = title else { return };
         self.conversation.title = Some(title.clone());
         self.is_titled = false;

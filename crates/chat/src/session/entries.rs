@@ -1,5 +1,6 @@
 //! Messages as entries of the transcript.
 
+use crate::attachment::shown;
 use crate::counted::{counts, withheld};
 use crate::screen::model::{
     Body, EntryId, Level, Thought, ThoughtState, Tool, ToolState, Transcript,
@@ -58,7 +59,7 @@ fn show_block(
             let text = text.text.clone();
             transcript.push(match content.speaker {
                 Speaker::Ai | Speaker::Tool => Body::Answer(text),
-                Speaker::Human => Body::User(text),
+                Speaker::Human => Body::User(shown(&text)),
                 Speaker::System => Body::Notice(Level::Info, text),
             });
         }

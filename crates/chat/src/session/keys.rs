@@ -4,6 +4,7 @@ use super::Session;
 use super::command;
 use super::message::{Effect, Scroll, Write};
 use super::picker::Picker;
+use super::prompt::shell_command;
 use crate::screen::model::{Body, EntryId};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::time::Duration;
@@ -28,6 +29,7 @@ impl Session {
             KeyCode::Char('c') if control => return self.interrupt(was_leaving),
             KeyCode::Char('t') if control => return self.toggle_thinking(),
             KeyCode::Char('l') if control => return self.effect(Effect::Redraw),
+            KeyCode::Char('z') if control => return self.effect(Effect::Suspend),
             _ => {}
         }
         if self.picker_key(key) {
@@ -42,13 +44,18 @@ impl Session {
             KeyCode::Tab => self.complete(),
             KeyCode::F(1) => self.show_help(),
             KeyCode::Char('d') if control && self.composer.is_empty() => self.effect(Effect::Quit),
-            KeyCode::Char('o') if control => self.open_entry(),
+            KeyCode::Char('g') if control => self.effect(Effect::Edit(self.composer.whole())),
+            KeyCode::Char('o') if control => self.open_newest(),
+            KeyCode::Char('r') if control => self.search_sent(),
+            // Terminals send Ctrl-_ and Ctrl-/ as one byte, which is read as Ctrl-7, or as the keys that are pressed.
+            KeyCode::Char('_' | '-' | '/' | '7') if control => self.undo(),
             KeyCode::Up if key.modifiers == KeyModifiers::ALT => self.move_focus(false),
             KeyCode::Down if key.modifiers == KeyModifiers::ALT => self.move_focus(true),
             _ if self.scroll_key(key) => {}
             _ => {
                 self.composer.key(key);
                 self.refresh_completions();
+                self.look_for_files();
             }
         }
     }
@@ -62,7 +69,7 @@ impl Session {
             Some(Picker::Completions { .. }) | None => {}
         }
         self.question_paste();
-        self.composer.insert(text);
+        self.composer.paste(text);
         self.refresh_completions();
     }
 
@@ -91,18 +98,30 @@ impl Session {
         if self.composer.text().trim().is_empty() {
             return self.composer.clear();
         }
-        let text = self.composer.text();
+        let (text, mentions) = (self.composer.whole(), self.composer.mentions());
         if command::is_bare(&text) {
             // The menu was closed; a slash alone is nothing to send.
             return self.refresh_completions();
         }
         self.picker = None;
         self.composer.take();
-        if command::is_command(&text) {
+        if ["exit", "quit"].iter().any(|word| text.trim().eq_ignore_ascii_case(word)) {
+            self.effect(Effect::Quit);
+        } else if command::is_command(&text) {
             self.run_command(&text);
-        } else if !self.reply(&text) {
-            self.submit(text);
+        } else if self.reply(&text) {
+            // A tool has its answer.
+        } else if let Some(command) = shell_command(&text) {
+            self.run_shell(command);
+        } else {
+            self.send_written(text, mentions);
         }
+    }
+
+    fn undo(&mut self) {
+        self.question_fetch();
+        self.composer.undo();
+        self.refresh_completions();
     }
 
     /// Ctrl-C: stops, else throws away what is written, else leaves when pressed twice at rest.
@@ -193,8 +212,11 @@ impl Session {
         }
     }
 
-    /// Opens the entry that has the focus, or the newest that can be opened; closes it if it is open.
-    fn open_entry(&mut self) {
+    /// Opens the marked entry, or else a folded paste, or else the newest entry. Closes an open one.
+    fn open_newest(&mut self) {
+        if self.view.focus.is_none() && self.composer.unfold() {
+            return;
+        }
         let newest = || self.openable().last().copied();
         if let Some(id) = self.view.focus.or_else(newest) {
             self.toggle_entry(id);

@@ -1,8 +1,7 @@
 //! What can happen to a session, and what it wants done.
 
 use crossterm::event::KeyEvent;
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_core::content::{Content, ToolCall, ToolResponse};
@@ -14,7 +13,9 @@ use thinkthrough_core::tokens::{TokenCount, TokenizerFailure};
 use thinkthrough_core::usage::Usage;
 use thinkthrough_store::{ConversationState, Cost, Within};
 
+use super::format::Format;
 use super::model::Model;
+use crate::attachment::Mentioned;
 use crate::export::ThoughtForm;
 use crate::screen::model::EntryId;
 
@@ -52,6 +53,16 @@ pub enum Message {
     Sent(Vec<String>),
     /// The tools on offer.
     Tools(Vec<Tool>),
+    /// A page about the tools.
+    Page(&'static str, String),
+    /// The files of the working folder.
+    Files(Vec<String>),
+    /// The files that a message names were read.
+    Attached(String, Result<Mentioned, String>),
+    /// A command of the user has ended: its output, and whether it failed.
+    Ran(RunId, String, bool),
+    /// The user's editor has ended with this text.
+    Edited(Result<String, String>),
     /// The model of this name answered something aside, for this.
     Paid(String, Option<Usage>),
     /// The server of the model of this name told its context window.
@@ -150,6 +161,8 @@ pub struct Permission {
     pub language: String,
     /// What "always" would allow.
     pub grant: String,
+    /// The tool only reads.
+    pub reads_only: bool,
 }
 
 /// The user's word on a tool.
@@ -320,64 +333,39 @@ pub enum Effect {
     Export {
         /// The file.
         path: PathBuf,
-        /// What is written into it.
-        form: Form,
+        /// Its format.
+        format: Format,
         /// Everything that was said.
         contents: Arc<Vec<Content>>,
         /// The title.
         title: String,
-        /// Whether thoughts go along.
-        with_thoughts: bool,
+        /// How thoughts look in Markdown. `None` leaves them out of any format.
+        thoughts: Option<ThoughtForm>,
         /// Whether secrets are covered.
         is_masked: bool,
     },
     /// Read a conversation from a file.
     Import(PathBuf),
+    /// List the files of the working folder.
+    ListFiles,
+    /// Read the files that these paths of a message name.
+    Attach(String, Vec<String>),
+    /// Run this command in the user's shell. [`Effect::Stop`] with the number stops it.
+    Shell(RunId, String),
+    /// Open this text in the user's editor.
+    Edit(String),
+    /// Stop the program until the user's shell continues it.
+    Suspend,
+    /// Show a page about the tools.
+    ListTools,
+    /// Show a page about the servers of tools.
+    ListServers,
     /// Move what is seen of the transcript.
     Scroll(Scroll),
     /// Draw everything afresh.
     Redraw,
     /// Leave.
     Quit,
-}
-
-/// The form of an exported conversation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Markdown, its thoughts in this form.
-    Markdown(ThoughtForm),
-    /// A page.
-    Html,
-    /// Neutral contents, a line each.
-    Jsonl,
-}
-
-impl Form {
-    /// The forms, their names, and what they are.
-    pub const ALL: [(&'static str, Form, &'static str); 5] = [
-        ("callout", Form::Markdown(ThoughtForm::Callout), "Markdown, thoughts as callouts"),
-        ("details", Form::Markdown(ThoughtForm::Details), "Markdown, thoughts that open"),
-        ("fenced", Form::Markdown(ThoughtForm::Fenced), "Markdown, thoughts in fences"),
-        ("html", Form::Html, "a page of its own"),
-        ("jsonl", Form::Jsonl, "everything, for programs"),
-    ];
-
-    /// The form of this name.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|(known, ..)| *known == name).map(|(_, form, _)| form)
-    }
-
-    /// The form that a file's name says.
-    #[must_use]
-    pub fn of(path: &Path) -> Option<Self> {
-        match path.extension().and_then(OsStr::to_str) {
-            Some("md" | "markdown") => Some(Form::Markdown(ThoughtForm::Callout)),
-            Some("html" | "htm") => Some(Form::Html),
-            Some("jsonl") => Some(Form::Jsonl),
-            _ => None,
-        }
-    }
 }
 
 /// Moves what is seen of the transcript.

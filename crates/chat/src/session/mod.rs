@@ -9,6 +9,7 @@ mod composer;
 mod conversation;
 mod count;
 mod entries;
+mod format;
 mod keys;
 mod layers;
 mod message;
@@ -16,6 +17,7 @@ mod model;
 mod permission;
 mod picker;
 mod progress;
+mod prompt;
 mod resume;
 
 #[cfg(test)]
@@ -24,9 +26,10 @@ mod tests;
 pub use command::help;
 pub use conversation::{Conversation, Plan};
 pub use count::Counter;
+pub use format::Format;
 pub use layers::{Change, Layers};
 pub use message::{
-    Compression, Count, Counted, Effect, Ended, Form, Hit, Keep, Kept, Listed, Message, Offer,
+    Compression, Count, Counted, Effect, Ended, Hit, Keep, Kept, Listed, Message, Offer,
     Permission, Progress, Question, RunId, Scroll, Side, Stored, Verdict, Write, Wrote,
 };
 pub use model::Model;
@@ -38,6 +41,7 @@ use ask::Run;
 use composer::Composer;
 use permission::Asking;
 use picker::Picker;
+use prompt::{Prompt, Shell};
 use resume::Flags;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -78,6 +82,10 @@ pub struct Start {
     pub prompt: Option<String>,
     /// The media of the first message.
     pub attached: Vec<Block>,
+    /// The working folder, for people.
+    pub folder: String,
+    /// The place of kept conversations, for people; `None` if they are not kept.
+    pub store: Option<String>,
     /// Masks secrets on the screen.
     pub cover: Cover,
     /// Facts that refusals taught about models, shared with the requests.
@@ -121,7 +129,15 @@ pub struct Session {
     cover: Cover,
     run: Option<Run>,
     /// Questions that wait for the current one.
-    queue: VecDeque<String>,
+    queue: VecDeque<Prompt>,
+    /// The running command of the user.
+    shell: Option<Shell>,
+    /// Outputs of the user's commands for the next question.
+    outputs: Vec<String>,
+    /// The files of the working folder, once they are listed.
+    files: Option<Vec<String>>,
+    folder: String,
+    store: Option<String>,
     instructions: Option<String>,
     /// The media of the next message.
     attached: Vec<Block>,
@@ -151,7 +167,7 @@ struct Compressing {
     run: RunId,
     plan: Plan,
     before: Option<TokenCount>,
-    then: Option<String>,
+    then: Option<Prompt>,
 }
 
 /// How long a message stays in the status line.
@@ -182,6 +198,11 @@ impl Session {
             lessons: start.lessons,
             run: None,
             queue: VecDeque::new(),
+            shell: None,
+            outputs: Vec::new(),
+            files: None,
+            folder: start.folder,
+            store: start.store,
             instructions: start.instructions,
             attached: start.attached,
             last_run: 0,
@@ -212,7 +233,7 @@ impl Session {
         }
         session.view.composer.placeholder = "ask, or type / for commands".to_owned();
         if let Some(prompt) = start.prompt {
-            session.submit(prompt);
+            session.submit(prompt.into());
         }
         session.refresh();
         session
@@ -237,19 +258,28 @@ impl Session {
     /// Returns true while a timer or a temporary message is on the screen.
     #[must_use]
     pub fn is_moving(&self) -> bool {
-        self.run.is_some() || self.compressing.is_some() || self.view.status.message.is_some()
+        self.is_asking() || self.compressing.is_some() || self.view.status.message.is_some()
     }
 
-    /// Returns true while a question is in progress.
+    /// Returns true while a question or a command of the user is in progress.
     #[must_use]
     pub fn is_asking(&self) -> bool {
-        self.run.is_some()
+        self.run.is_some() || self.shell.is_some()
+    }
+
+    /// The id and the title of the conversation, if it is stored.
+    #[must_use]
+    pub fn stored(&self) -> Option<(&str, String)> {
+        let id = self.conversation.id.as_deref()?;
+        let title = self.conversation.title.as_deref().unwrap_or_default();
+        Some((id, self.cover.text(title).into_owned()))
     }
 
     /// Stops the current question and drops the queued ones, because the user quits.
     pub fn leave(&mut self) -> Vec<Effect> {
         self.queue.clear();
-        self.stop();
+        self.stop_shell();
+        self.stop_run();
         std::mem::take(&mut self.effects)
     }
 
@@ -288,9 +318,18 @@ impl Session {
             }
             Message::Warned(text) => self.notice(Level::Warning, text),
             Message::Sent(lines) => self.composer.remember(lines),
+            Message::Page(title, text) => self.show_page(title, text),
+            Message::Files(files) => self.on_files(files),
+            Message::Attached(words, found) => self.on_attached(words, found),
+            Message::Ran(run, output, is_error) => self.on_ran(run, &output, is_error),
+            Message::Edited(Ok(text)) => {
+                self.question_fetch();
+                self.composer.put(&text);
+            }
             Message::Said(Ok(text)) => self.notice(Level::Info, text),
             Message::Stored(Err(error))
             | Message::Written(Err(error))
+            | Message::Edited(Err(error))
             | Message::Said(Err(error)) => self.notice(Level::Error, error),
         }
         self.recount();
@@ -339,6 +378,9 @@ impl Session {
         self.cost = Cost::default();
         self.in_store = ConversationState::default();
         self.resuming = None;
+        self.stop_shell();
+        self.shell = None;
+        self.outputs.clear();
         self.effect(Effect::Resume(Arc::default()));
         self.is_titled = false;
         self.is_stale = true;
@@ -365,14 +407,15 @@ impl Session {
     fn refresh(&mut self) {
         let resolved = self.layers.resolve();
         self.follow_mode(resolved.display.value, resolved.include_in_response.value);
-        let note = self.reply_note();
+        let note = self.reply_note().or_else(|| self.prompt_note());
         let view = &mut self.view;
         view.display = resolved.display.value;
         view.shows_thoughts = resolved.include_in_response.value;
         view.composer.text = self.composer.text();
         view.composer.cursor = self.composer.cursor();
         view.composer.note = match self.queue.len() {
-            0 => note.unwrap_or_else(|| self.composer.note()),
+            0 if self.composer.is_walking() => self.composer.note(),
+            0 => note.unwrap_or_default(),
             1 => "1 message waits".to_owned(),
             waiting => format!("{waiting} messages wait"),
         };
@@ -393,7 +436,8 @@ impl Session {
         if self.compressing.is_some() {
             self.view.status.activity = Activity::Compressing;
         } else if self.run.is_none() {
-            self.view.status.activity = Activity::Idle;
+            let runs = self.shell.is_some();
+            self.view.status.activity = if runs { Activity::Tools } else { Activity::Idle };
         } else if self.asking.is_some() {
             self.view.status.activity = Activity::Waiting;
         }

@@ -2,7 +2,8 @@
 //!
 //! A question comes up whenever the model likes, also in the middle of a word, and what is typed then must not allow
 //! anything. So arrows and Enter choose; the letters `y` and `n` count only where nothing follows them for a while; and a
-//! text that is sent says no, with the text as the reason, unless it is the whole word `yes`, typed by hand.
+//! text that is sent says no, with the text as the reason, unless it is the whole word `yes`, typed by hand. Enter accepts
+//! the highlighted answer: *once* for a tool that only reads, else *no*.
 
 use super::Session;
 use super::message::{Effect, Permission, Verdict};
@@ -20,8 +21,8 @@ const BY_HAND: Duration = Duration::from_millis(30);
 /// What can be chosen. `always` has no letter: it takes arrows and Enter.
 const CHOICES: [(Option<char>, &str); 3] =
     [(Some('y'), "yes, this once"), (None, "always in this session"), (Some('n'), "no")];
+const ONCE: usize = 0;
 const ALWAYS: usize = 1;
-/// What Enter takes unless another is selected.
 const NO: usize = 2;
 
 /// A tool that waits, and how far its answer is.
@@ -58,8 +59,8 @@ impl Session {
     pub(super) fn ask_permission(&mut self, permission: Permission) {
         let readable_at = self.view.now + CALM;
         self.asking = Some(Asking {
+            selected: preselected(&permission),
             permission,
-            selected: NO,
             letter: None,
             text: Text::Ahead,
             readable_at,
@@ -86,7 +87,7 @@ impl Session {
         let is_quick = now < asking.key_at + BY_HAND;
         asking.key_at = now;
         if let Some((choice, letter, _)) = asking.letter.take() {
-            asking.selected = NO;
+            asking.selected = preselected(&asking.permission);
             match key.code {
                 KeyCode::Enter if is_plain(key) && !is_quick => {
                     self.choose(choice);
@@ -160,7 +161,7 @@ impl Session {
         let has_text = !self.composer.is_empty();
         let Some(asking) = &mut self.asking else { return };
         if let Some((_, letter, _)) = asking.letter.take() {
-            asking.selected = NO;
+            asking.selected = preselected(&asking.permission);
             asking.text = Text::Pasted;
             self.composer.insert(letter.encode_utf8(&mut [0; 4]));
         } else if (has_text && asking.text == Text::ByHand)
@@ -171,6 +172,13 @@ impl Session {
             asking.text = Text::Ahead;
         }
         asking.calm_at = now + CALM;
+    }
+
+    /// A text that was not typed now comes into the composer. It allows nothing.
+    pub(super) fn question_fetch(&mut self) {
+        if let Some(asking) = self.asking.as_mut().filter(|it| it.text == Text::ByHand) {
+            asking.text = Text::Pasted;
+        }
     }
 
     /// Sends what is written as the answer, if it is one. What was begun before the question is a message like any other.
@@ -191,7 +199,7 @@ impl Session {
 
     fn choose(&mut self, choice: usize) {
         self.decide(match choice {
-            0 => Verdict::Once,
+            ONCE => Verdict::Once,
             ALWAYS => Verdict::Always,
             _ => Verdict::No(String::new()),
         });
@@ -272,6 +280,11 @@ impl Asking {
             self.text = Text::Pasted;
         }
     }
+}
+
+/// The answer that is highlighted at first.
+fn preselected(permission: &Permission) -> usize {
+    if permission.reads_only { ONCE } else { NO }
 }
 
 fn is_plain(key: KeyEvent) -> bool {

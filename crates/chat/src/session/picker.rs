@@ -1,8 +1,9 @@
 //! Lists and pages above the transcript: completions, models, conversations, what a search found, texts to read.
 
 use super::Session;
-use super::command;
+use super::command::Candidate;
 use super::message::{Effect, Hit, Keep, Kept, Listed, Offer};
+use super::prompt::Path;
 use crate::screen::model::{Body, Item, List, Overlay, Page};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -12,7 +13,7 @@ pub(super) enum Picker {
     /// What may stand where the cursor is.
     Completions {
         /// The candidates.
-        rows: Vec<command::Candidate>,
+        rows: Vec<Candidate>,
         /// The one that is highlighted, which Enter takes; Tab takes the first where none is.
         selected: Option<usize>,
     },
@@ -45,6 +46,8 @@ pub(super) struct Choice {
 pub(super) enum Kind {
     Models,
     Sessions,
+    /// Sent messages.
+    Sent,
 }
 
 #[derive(Clone, Debug)]
@@ -109,6 +112,10 @@ impl Session {
                     KeyCode::End => choice.selected = last,
                     KeyCode::Esc => self.picker = None,
                     KeyCode::Enter => self.take_choice(),
+                    // The key that opened the list of sent messages goes on to an older one.
+                    KeyCode::Char('r') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+                        choice.selected = (choice.selected + 1).min(last);
+                    }
                     KeyCode::Backspace => {
                         choice.filter.pop();
                         choice.selected = 0;
@@ -177,27 +184,58 @@ impl Session {
         }
         let Some(Picker::Completions { rows, selected }) = &self.picker else { return };
         let Some(candidate) = rows.get(selected.unwrap_or(0)).cloned() else { return };
-        let text = self.composer.text();
+        let (text, cursor) = (self.composer.text(), self.composer.cursor());
         let kept = text.get(..candidate.from).unwrap_or_default();
         let space = if candidate.goes_on { " " } else { "" };
-        self.composer.put(&format!("{kept}{}{space}", candidate.text));
+        let written = format!("{kept}{}{space}", candidate.text);
+        let rest = text.get(cursor..).unwrap_or_default();
+        self.composer.put_at(&format!("{written}{rest}"), written.len());
         self.refresh_completions();
     }
 
-    /// Shows what may stand at the end of a command.
+    /// Shows the words that may end a command, or the paths that may follow an `@`.
     pub(super) fn refresh_completions(&mut self) {
         if !matches!(self.picker, None | Some(Picker::Completions { .. })) {
             return;
         }
         let text = self.composer.text();
-        let is_at_end = self.composer.cursor() == text.len();
+        let cursor = self.composer.cursor();
+        let is_at_end = cursor == text.len();
         let rows = if is_at_end { self.candidates(&text) } else { Vec::new() };
+        if rows.is_empty() {
+            return self.complete_path(text.get(..cursor).unwrap_or_default());
+        }
         // What is written in full needs no completion.
         let is_whole =
             matches!(rows.as_slice(), [only] if text.get(only.from..) == Some(only.text.as_str()));
         let selected = self.highlighted(&text, &rows);
         self.picker =
             (!rows.is_empty() && !is_whole).then_some(Picker::Completions { rows, selected });
+    }
+
+    fn complete_path(&mut self, text: &str) {
+        let (paths, selected) = self.paths(text);
+        let row = |Path { from, text }: Path| Candidate {
+            from,
+            text,
+            about: String::new(),
+            goes_on: true,
+            runs: false,
+        };
+        let rows: Vec<_> = paths.into_iter().map(row).collect();
+        let is_whole = rows.len() == 1 && selected.is_none();
+        self.picker =
+            (!rows.is_empty() && !is_whole).then_some(Picker::Completions { rows, selected });
+    }
+
+    /// Lists the sent messages, the newest first.
+    pub(super) fn search_sent(&mut self) {
+        let row = |text: &String| Row {
+            key: text.clone(),
+            item: Item::new(text.split_whitespace().collect::<Vec<_>>().join(" "), ""),
+        };
+        let rows = self.composer.sent().iter().rev().map(row).collect();
+        self.choose_from(Kind::Sent, "What you sent", rows, "nothing was sent yet");
     }
 
     fn take_choice(&mut self) {
@@ -207,6 +245,10 @@ impl Session {
         match kind {
             Kind::Models => self.effect(Effect::Choose(key)),
             Kind::Sessions => self.effect(Effect::Keep(Keep::Open(key))),
+            Kind::Sent => {
+                self.question_fetch();
+                self.composer.put(&key);
+            }
         }
     }
 

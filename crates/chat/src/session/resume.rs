@@ -89,8 +89,8 @@ impl Session {
         };
         let unreachable = why.map(|why| resumption::unreachable(held, &why, &self.model.name));
         self.say_taken_up(state, unreachable.as_deref());
-        if let Some(text) = self.queue.pop_front() {
-            self.submit(text);
+        if let Some(prompt) = self.queue.pop_front() {
+            self.submit(prompt);
         }
     }
 

@@ -9,14 +9,15 @@ use crate::ending::Ending;
 use crate::failure::Attempt;
 use crate::gate::Gate;
 use crate::session::{Ended, Message, Permission, Progress, Question, RunId};
-use crate::tools::{self, Approve, Pending, Toolbox};
+use crate::tools::{self, Approve, Given, Pending, ToolKind, Toolbox};
 use crate::traced::{Traced, Tracer};
 use std::sync::{Arc, Mutex, PoisonError};
 use thinkthrough_client::Retry;
-use thinkthrough_core::content::{Content, Origin, Speaker, ToolResponse};
+use thinkthrough_core::content::{Content, Origin, Speaker, ToolResponse, ToolResult};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::outgoing::Outgoing;
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
 /// What sends the last question again.
 const AGAIN: &str = "`/retry`";
@@ -43,6 +44,8 @@ pub(super) struct Engine {
     running: Option<(RunId, Control)>,
     /// What was asked aside last.
     aside: Option<(RunId, Control)>,
+    /// The last command of the user.
+    shell: Option<(RunId, CancellationToken)>,
     /// Where requests leave traces, and what they are named by.
     traces: Option<(Tracer, Here)>,
     desk: Arc<Desk>,
@@ -96,6 +99,7 @@ fn permission(question: &tools::Question) -> Permission {
         detail,
         language: language.to_owned(),
         grant: question.grant.clone(),
+        reads_only: matches!(question.kind, ToolKind::Read | ToolKind::Search),
     }
 }
 
@@ -122,7 +126,7 @@ impl Engine {
         let (waiting, run) = (Mutex::default(), Mutex::default());
         let desk = Desk { inbox: inbox.clone(), cover: cover.clone(), waiting, run };
         let (gate, desk) = (Arc::new(gate), Arc::new(desk));
-        Engine { inbox, tools, gate, cover, traces, running: None, aside: None, desk }
+        Engine { inbox, tools, gate, cover, traces, running: None, aside: None, shell: None, desk }
     }
 
     /// The budget is that of this conversation from now on.
@@ -137,6 +141,43 @@ impl Engine {
         tokio::spawn(async move {
             let offers = tools.offers().await;
             drop(inbox.send(Inbound::Message(Message::Tools(offers))));
+        });
+    }
+
+    /// Runs a command of the user, as the shell tool runs one.
+    pub(super) fn shell(&mut self, run: RunId, command: String) {
+        let stop = CancellationToken::new();
+        self.shell = Some((run, stop.clone()));
+        let (tools, inbox) = (self.tools.clone(), self.inbox.clone());
+        tokio::spawn(async move {
+            let given = match tools {
+                Some(tools) => tools.command(&command, &stop).await,
+                None => Given::error("this session has no shell"),
+            };
+            let output = ToolResult::from(given.result).text();
+            drop(inbox.send(Inbound::Message(Message::Ran(run, output, given.is_error))));
+        });
+    }
+
+    /// Sends a page about the tools, or about their servers.
+    pub(super) fn list_tools(&self, of_servers: bool) {
+        let (tools, inbox) = (self.tools.clone(), self.inbox.clone());
+        tokio::spawn(async move {
+            let (title, none) = if of_servers {
+                (
+                    "MCP servers",
+                    "No server is configured; `[mcp.NAME]` in the configuration adds one.",
+                )
+            } else {
+                ("Tools", "This session has no tools.")
+            };
+            let lines = match tools {
+                Some(tools) if of_servers => tools.servers().await,
+                Some(tools) => tools.lines().await,
+                None => Vec::new(),
+            };
+            let text = if lines.is_empty() { none.to_owned() } else { lines.join("\n") };
+            drop(inbox.send(Inbound::Message(Message::Page(title, text))));
         });
     }
 
@@ -253,8 +294,11 @@ impl Engine {
         });
     }
 
-    /// Stops a question, or what was asked aside.
+    /// Stops a question, a side request, or a command of the user.
     pub(super) fn stop(&mut self, run: RunId) {
+        if let Some((_, stop)) = self.shell.as_ref().filter(|(id, _)| *id == run) {
+            return stop.cancel();
+        }
         for (id, control) in self.running.iter().chain(&self.aside) {
             if *id == run {
                 control.stop();

@@ -5,23 +5,92 @@ use crate::session::{Count, Counter, Message};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use crossterm::event::{self, Event};
+use rustix::process::{Signal, getpid, kill_process};
 use std::io::{self, Write as _};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 use thinkthrough_core::tokens::Tokenizer;
+use tokio::signal::unix::{Signal as Listener, SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// Reads the terminal's events beside everything else.
-pub(super) fn keys() -> mpsc::UnboundedReceiver<Event> {
-    let (sender, receiver) = mpsc::unbounded_channel();
-    // It ends with the program, or when the terminal is gone.
-    thread::spawn(move || {
-        while let Ok(event) = event::read() {
-            if sender.send(event).is_err() {
-                return;
+/// The terminal's events, read by a thread that can be paused.
+pub(super) struct Keys {
+    events: mpsc::UnboundedReceiver<Event>,
+    reader: Arc<Reader>,
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    state: Mutex<Reading>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Reading {
+    is_to_pause: bool,
+    is_paused: bool,
+}
+
+/// How long the reader may take to pause.
+const PAUSE: Duration = Duration::from_secs(1);
+
+impl Keys {
+    /// Starts to read. The thread ends with the program, or when the terminal is gone.
+    pub(super) fn start() -> Self {
+        let (sender, events) = mpsc::unbounded_channel();
+        let reader = Arc::new(Reader::default());
+        let reads = Arc::clone(&reader);
+        thread::spawn(move || {
+            loop {
+                reads.wait();
+                let Ok(event) = event::read() else { return };
+                if sender.send(event).is_err() {
+                    return;
+                }
             }
+        });
+        Keys { events, reader }
+    }
+
+    /// The next event. `None` if the terminal is gone.
+    pub(super) async fn next(&mut self) -> Option<Event> {
+        self.events.recv().await
+    }
+
+    /// Stops reading, so that another program can read the terminal. Returns false if that takes too long.
+    pub(super) fn pause(&self) -> bool {
+        let mut state = self.reader.lock();
+        state.is_to_pause = true;
+        // A new size of the terminal wakes the reader.
+        let _ = kill_process(getpid(), Signal::WINCH);
+        let waits = |state: &mut Reading| !state.is_paused;
+        let waited = self.reader.changed.wait_timeout_while(state, PAUSE, waits);
+        waited.unwrap_or_else(PoisonError::into_inner).0.is_paused
+    }
+
+    /// Reads again.
+    pub(super) fn go_on(&self) {
+        self.reader.lock().is_to_pause = false;
+        self.reader.changed.notify_all();
+    }
+}
+
+impl Reader {
+    fn lock(&self) -> MutexGuard<'_, Reading> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits while reading is paused.
+    fn wait(&self) {
+        let mut state = self.lock();
+        while state.is_to_pause {
+            state.is_paused = true;
+            self.changed.notify_all();
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-    });
-    receiver
+        state.is_paused = false;
+    }
 }
 
 /// Counts requests beside everything else: the tables of a tokenizer take a while to load.
@@ -64,24 +133,28 @@ pub(super) fn copy(text: &str) {
 }
 
 /// The signals that end the program. Ctrl-C is a key here; an interrupt comes from another process.
-#[cfg(unix)]
 pub(super) struct Ending {
-    hangup: tokio::signal::unix::Signal,
-    interrupt: tokio::signal::unix::Signal,
-    quit: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
+    hangup: Listener,
+    interrupt: Listener,
+    quit: Listener,
+    terminate: Listener,
 }
 
-#[cfg(unix)]
 impl Ending {
     pub(super) fn new() -> io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
         Ok(Ending {
             hangup: signal(SignalKind::hangup())?,
             interrupt: signal(SignalKind::interrupt())?,
             quit: signal(SignalKind::quit())?,
             terminate: signal(SignalKind::terminate())?,
         })
+    }
+
+    /// Forgets interrupts that came while another program had the terminal.
+    pub(super) fn forget_interrupts(&mut self) -> io::Result<()> {
+        self.interrupt = signal(SignalKind::interrupt())?;
+        self.quit = signal(SignalKind::quit())?;
+        Ok(())
     }
 
     pub(super) async fn wait(&mut self) {
@@ -91,20 +164,5 @@ impl Ending {
             _ = self.quit.recv() => {}
             _ = self.terminate.recv() => {}
         }
-    }
-}
-
-/// The signals that end the program.
-#[cfg(not(unix))]
-pub(super) struct Ending(());
-
-#[cfg(not(unix))]
-impl Ending {
-    pub(super) fn new() -> io::Result<Self> {
-        Ok(Ending(()))
-    }
-
-    pub(super) async fn wait(&mut self) {
-        drop(tokio::signal::ctrl_c().await);
     }
 }

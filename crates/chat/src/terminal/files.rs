@@ -2,12 +2,13 @@
 
 use super::engine::Inbound;
 use super::host::Host;
-use crate::export::{self, Exported};
-use crate::session::{Form, Message, Write as Change};
+use crate::export::{self, Exported, ThoughtForm};
+use crate::session::{Format, Message, Write as Change};
+use crate::tools::Walk;
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thinkthrough_core::content::Content;
 use thinkthrough_mask::Masker;
@@ -17,7 +18,7 @@ use tokio::time::timeout;
 
 /// Changes the user's configuration beside everything else, one change after the other: the last one is what stays.
 pub(super) struct Changer {
-    changes: mpsc::UnboundedSender<Change>,
+    changes: Option<mpsc::UnboundedSender<Change>>,
     changing: JoinHandle<()>,
 }
 
@@ -29,24 +30,26 @@ impl Changer {
                 drop(inbox.send(Inbound::Message(Message::Written(host.write(&change)))));
             }
         });
-        Changer { changes, changing }
+        Changer { changes: Some(changes), changing }
     }
 
     pub(super) fn change(&self, change: Change) {
-        drop(self.changes.send(change));
+        if let Some(changes) = &self.changes {
+            drop(changes.send(change));
+        }
     }
 
     /// Waits until everything is written.
-    pub(super) async fn end(self) {
-        drop(self.changes);
-        drop(timeout(super::LAST_WRITES, self.changing).await);
+    pub(super) async fn end(&mut self) {
+        self.changes.take();
+        drop(timeout(super::LAST_WRITES, &mut self.changing).await);
     }
 }
 
 /// What an export is to be.
 pub(super) struct Wanted {
-    pub(super) form: Form,
-    pub(super) with_thoughts: bool,
+    pub(super) format: Format,
+    pub(super) thoughts: Option<ThoughtForm>,
     /// Covers secrets.
     pub(super) masker: Option<Masker>,
 }
@@ -58,17 +61,20 @@ pub(super) fn export(
     title: &str,
     what: &Wanted,
 ) -> Result<String, String> {
-    let contents =
-        if what.with_thoughts { contents.to_vec() } else { export::without_thoughts(contents) };
+    let contents = if what.thoughts.is_some() {
+        contents.to_vec()
+    } else {
+        export::without_thoughts(contents)
+    };
     let mut exported = Exported { title: Some(title.to_owned()), contents };
     if let Some(masker) = &what.masker {
         let broken = "the conversation cannot be masked; export it without `--mask`";
         exported = export::masked(&exported, masker).ok_or(broken)?;
     }
-    let text = match what.form {
-        Form::Markdown(thoughts) => export::to_markdown(&exported, thoughts),
-        Form::Html => export::to_html(&exported),
-        Form::Jsonl => export::to_jsonl(&exported.contents),
+    let text = match what.format {
+        Format::Markdown => export::to_markdown(&exported, what.thoughts.unwrap_or_default()),
+        Format::Html => export::to_html(&exported),
+        Format::Jsonl => export::to_jsonl(&exported.contents),
     };
     match create(path).and_then(|mut file| file.write_all(text.as_bytes())) {
         Ok(()) => Ok(format!("written to `{}`", path.display())),
@@ -77,12 +83,26 @@ pub(super) fn export(
 }
 
 /// A new file that nobody else on the machine may read: thoughts are in it.
-fn create(path: &Path) -> std::io::Result<File> {
+pub(super) fn create(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
+}
+
+/// Number of files that an `@` can complete.
+const LISTED: usize = 20_000;
+
+/// The files of the working folder, those of upper folders first.
+pub(super) fn list() -> Vec<String> {
+    let files = Walk::new(PathBuf::from(".")).take(LISTED).filter_map(|(path, _)| {
+        let name = path.strip_prefix(".").unwrap_or(&path).to_str()?.to_owned();
+        (!name.contains(['"', '\n']) && !name.chars().any(char::is_control)).then_some(name)
+    });
+    let mut files: Vec<String> = files.collect();
+    files.sort_by_cached_key(|name| (name.matches('/').count(), name.clone()));
+    files
 }
 
 /// Reads an exported conversation.
@@ -111,11 +131,8 @@ mod tests {
     fn an_export_is_for_its_owner_alone_and_overwrites_nothing() {
         let name = format!("think-export-{}.md", std::process::id());
         let path = std::env::temp_dir().join(name);
-        let what = Wanted {
-            form: Form::Markdown(export::ThoughtForm::Callout),
-            with_thoughts: true,
-            masker: None,
-        };
+        let what =
+            Wanted { format: Format::Markdown, thoughts: Some(ThoughtForm::Callout), masker: None };
         export(&path, &[], "Talk", &what).unwrap();
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);

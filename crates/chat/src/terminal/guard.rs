@@ -28,18 +28,23 @@ impl Guard {
                 before(info);
             }));
         });
-        enable_raw_mode()?;
         let guard = Guard(());
-        execute!(
-            io::stdout(),
-            EnterAlternateScreen,
-            EnableBracketedPaste,
-            EnableMouseCapture,
-            // Terminals that do not know it ignore it; the others tell Shift-Enter from Enter.
-            PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES),
-        )?;
+        take()?;
         Ok(guard)
     }
+}
+
+/// Takes the terminal, for the first time or again.
+pub(super) fn take() -> io::Result<()> {
+    enable_raw_mode()?;
+    execute!(
+        io::stdout(),
+        EnterAlternateScreen,
+        EnableBracketedPaste,
+        EnableMouseCapture,
+        // Terminals that do not know it ignore it; the others tell Shift-Enter from Enter.
+        PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES),
+    )
 }
 
 impl Drop for Guard {
@@ -48,7 +53,8 @@ impl Drop for Guard {
     }
 }
 
-fn give_back() {
+/// Gives the terminal back as it was.
+pub(super) fn give_back() {
     let mut out = io::stdout();
     // Nothing can be done about a terminal that is gone.
     drop(execute!(

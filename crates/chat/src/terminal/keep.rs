@@ -3,6 +3,7 @@
 use super::engine::Inbound;
 use super::here::Here;
 use super::teller::SoFar;
+use crate::attachment::words;
 use crate::cover::Cover;
 use crate::search::search;
 use crate::session::{Compression, Hit, Keep, Kept, Listed, Message, Stored};
@@ -272,7 +273,7 @@ async fn remember(conversations: Conversations, inbox: mpsc::UnboundedSender<Inb
     for summary in list.iter().take(CONVERSATIONS).rev() {
         let Ok(whole) = conversations.load(&summary.id).await else { continue };
         let said = whole.contents.iter().filter(|content| content.speaker == Speaker::Human);
-        sent.extend(said.map(Content::visible_text));
+        sent.extend(said.map(|it| words(&it.visible_text()).to_owned()));
     }
     drop(inbox.send(Inbound::Message(Message::Sent(sent))));
 }

@@ -4,6 +4,7 @@
 
 mod ahead;
 mod asking;
+mod away;
 mod background;
 mod engine;
 mod events;
@@ -17,18 +18,20 @@ mod teller;
 pub use host::{Connection, Host};
 pub use keep::open;
 
+use crate::attachment::mentioned;
 use crate::gate::Gate;
 use crate::screen::theme::{Background, Depth, Theme};
 use crate::screen::{self, Frame, Hit, Screen};
 use crate::session::{Effect, Message, Progress, Scroll, Session, Start, Verdict};
 use crate::tools::{self, Toolbox};
 use crate::traced::Tracer;
+use away::Away;
 use background::Listener;
 use crossterm::event::{Event, MouseButton, MouseEvent, MouseEventKind};
 use crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
 use crossterm::{execute, queue};
 use engine::{Engine, Inbound};
-use events::{Ending, copy, counter, keys, pass_on};
+use events::{Ending, Keys, copy, counter, pass_on};
 use files::Changer;
 use guard::Guard;
 use here::Here;
@@ -38,6 +41,7 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Position, Rect};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufWriter};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thinkthrough_core::tokens::Tokenizer;
@@ -96,11 +100,20 @@ const LAST_STEPS: Duration = Duration::from_secs(4);
 /// Rows that one turn of the wheel moves.
 const WHEEL: isize = 3;
 
-/// Has a conversation until the user leaves.
+/// The stored conversation that the user left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Its id.
+    pub id: String,
+    /// Its title, with secrets masked.
+    pub title: String,
+}
+
+/// Has a conversation until the user leaves. Returns the conversation, if it is stored.
 ///
 /// # Errors
 /// When the terminal cannot be used.
-pub async fn run(client: Client) -> io::Result<()> {
+pub async fn run(client: Client) -> io::Result<Option<Left>> {
     let ended = Ending::new()?;
     let guard = Guard::take()?;
     let ahead = ahead::typed();
@@ -108,8 +121,8 @@ pub async fn run(client: Client) -> io::Result<()> {
     let mut app = App::new(client, listener)?;
     let ended = app.run(ended, ahead).await;
     drop(guard);
-    app.finish().await;
-    ended
+    let left = app.finish().await;
+    ended.map(|()| left)
 }
 
 struct App {
@@ -132,6 +145,8 @@ struct App {
     counts: std::sync::mpsc::Sender<crate::session::Count>,
     env: fn(&str) -> Option<String>,
     listener: Listener,
+    /// The program that gets the terminal next.
+    away: Option<Away>,
     is_dirty: bool,
     /// A key came since the last frame.
     is_typed: bool,
@@ -189,6 +204,7 @@ impl App {
             orders,
             env,
             listener,
+            away: None,
             is_dirty: true,
             is_typed: false,
             is_stale: false,
@@ -198,19 +214,22 @@ impl App {
 
     async fn run(&mut self, mut ended: Ending, ahead: Vec<Event>) -> io::Result<()> {
         self.draw()?;
-        let mut keys = keys();
+        let mut keys = Keys::start();
         let mut drawn = Instant::now();
         self.update(Message::Tick);
         self.engine.look_for_tools();
         ahead.into_iter().for_each(|event| self.on_event(event));
         while !self.is_over {
+            if let Some(away) = self.away.take() {
+                self.go_away(away, &keys, &mut ended).await?;
+            }
             let pace = if self.is_typed { FRAME_OF_A_KEY } else { FRAME };
             let next_frame = pace.saturating_sub(drawn.elapsed());
             let (is_dirty, is_moving) = (self.is_dirty, self.session.is_moving());
             let held = self.listener.deadline();
             tokio::select! {
                 biased;
-                event = keys.recv() => match event {
+                event = keys.next() => match event {
                     Some(event) => self.on_typed(event),
                     // The terminal is gone.
                     None => self.is_over = true,
@@ -231,8 +250,8 @@ impl App {
         Ok(())
     }
 
-    /// Lets the store finish what it was given.
-    async fn finish(mut self) {
+    /// Lets the store finish, and returns the conversation.
+    async fn finish(mut self) -> Option<Left> {
         for effect in self.session.leave() {
             self.carry_out(effect);
         }
@@ -248,6 +267,10 @@ impl App {
         drop(timeout(LAST_WRITES, self.engine.traced()).await);
         self.changer.end().await;
         drop(timeout(LAST_STEPS, self.engine.close()).await);
+        while let Ok(inbound) = self.inbox.try_recv() {
+            self.on_inbound(inbound);
+        }
+        self.session.stored().map(|(id, title)| Left { id: id.to_owned(), title })
     }
 
     fn draw(&mut self) -> io::Result<()> {
@@ -379,12 +402,12 @@ impl App {
             }
             Effect::Count(count) => drop(self.counts.send(*count)),
             Effect::Aside(side, question) => self.aside(side, *question),
-            Effect::Export { path, form, contents, title, with_thoughts, is_masked } => {
+            Effect::Export { path, format, contents, title, thoughts, is_masked } => {
                 let (sender, host) = (self.sender.clone(), Arc::clone(&self.host));
                 tokio::task::spawn_blocking(move || {
                     let masker = is_masked.then(|| host.masker()).transpose();
                     let said = masker.and_then(|masker| {
-                        let what = files::Wanted { form, with_thoughts, masker };
+                        let what = files::Wanted { format, thoughts, masker };
                         files::export(&path, &contents, &title, &what)
                     });
                     drop(sender.send(Inbound::Message(Message::Said(said))));
@@ -402,6 +425,22 @@ impl App {
                 Scroll::To(entry) => screen::Scroll::To(entry),
             }),
             Effect::Redraw => self.is_stale = true,
+            Effect::ListFiles => {
+                let sender = self.sender.clone();
+                tokio::task::spawn_blocking(move || {
+                    drop(sender.send(Inbound::Message(Message::Files(files::list()))));
+                });
+            }
+            Effect::Attach(words, names) => {
+                let home = (self.env)("HOME").map(PathBuf::from);
+                let found = mentioned(&names, home.as_deref());
+                self.update(Message::Attached(words, found));
+            }
+            Effect::Shell(run, command) => self.engine.shell(run, command),
+            Effect::ListTools => self.engine.list_tools(false),
+            Effect::ListServers => self.engine.list_tools(true),
+            Effect::Edit(text) => self.away = Some(Away::Editor(text)),
+            Effect::Suspend => self.away = Some(Away::Shell),
             Effect::Quit => self.is_over = true,
         }
     }

@@ -4,16 +4,18 @@ mod builtin;
 mod permission;
 mod source;
 
-pub(crate) use builtin::speaks_of_secrets;
 pub use builtin::{Builtin, ToolboxError};
+pub(crate) use builtin::{Walk, speaks_of_secrets};
 pub use permission::{Approve, FileChange, Nobody, Permission, Question, ToolKind, Verdict};
 pub use source::{Given, Job, Pending, Source, Weighed};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use thinkthrough_core::content::ToolCall;
+use thinkthrough_core::content::{Parameters, ToolCall};
+use thinkthrough_core::json::Raw;
 use thinkthrough_core::request::Tool;
+use tokio_util::sync::CancellationToken;
 
 /// The tools of a session and their permissions.
 #[derive(Debug)]
@@ -160,6 +162,45 @@ impl Toolbox {
             Some((source, _)) => source.run(call, job).await,
             None => Given::error(&self.unknown(call).await),
         }
+    }
+
+    /// Runs a command of the user, who needs no permission.
+    pub async fn command(&self, command: &str, stop: &CancellationToken) -> Given {
+        let parameters = Raw::build(|w| {
+            w.object(|w| {
+                w.field_str("command", command);
+                w.field_u64("timeout_seconds", builtin::MAX_SECONDS);
+            });
+        });
+        let call = ToolCall {
+            parameters: Parameters::Json(parameters),
+            ..ToolCall::new(None, builtin::SHELL)
+        };
+        self.run(&call, Job { stop, output: &|_| {}, may_leave: true }).await
+    }
+
+    /// A line of Markdown for each tool: its name, its permission, and the first sentence about it.
+    pub async fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for source in &self.sources {
+            for (tool, default) in source.offers().await {
+                let Tool::Function { name, description, .. } = tool else { continue };
+                let permission = self.configured(&name).unwrap_or(default).as_str();
+                let about = description.as_deref().unwrap_or_default();
+                let about = about.split_inclusive(". ").next().unwrap_or_default().trim();
+                lines.push(format!("- `{name}` ({permission}): {about}"));
+            }
+        }
+        lines
+    }
+
+    /// A line of Markdown for each MCP server.
+    pub async fn servers(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for source in &self.sources {
+            lines.extend(source.servers().await);
+        }
+        lines
     }
 
     /// Stops the MCP servers.

@@ -23,6 +23,11 @@ pub trait Source: Debug + Send + Sync {
     /// Runs a call that was allowed. Dropping the future stops it; `job` says when it is better to stop by itself.
     fn run<'a>(&'a self, call: &'a ToolCall, job: Job<'a>) -> Pending<'a, Given>;
 
+    /// A line of Markdown for each server of this source.
+    fn servers(&self) -> Pending<'_, Vec<String>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+
     /// Ends what was started, in order.
     fn close(&self) -> Pending<'_, ()> {
         Box::pin(std::future::ready(()))

@@ -42,6 +42,7 @@ fn question(id: &str, tool: &str, title: &str, detail: &str) -> Permission {
         } else {
             "edit files in the folder".to_owned()
         },
+        reads_only: tool == "read_file",
     }
 }
 

@@ -59,6 +59,8 @@ pub(crate) fn start(display: Display) -> Start {
         instructions: None,
         prompt: None,
         attached: Vec::new(),
+        folder: "/home/user/project".to_owned(),
+        store: Some("/home/user/.local/share/thinkthrough/thinkthrough.db".to_owned()),
         greeting: String::new(),
     }
 }

@@ -380,6 +380,9 @@ fn overlays() -> Vec<(&'static str, View)> {
                 (0..40).for_each(|_| desk.press(KeyCode::Down));
             }),
         ),
+        ("paths", paths()),
+        ("own-command", own_command()),
+        ("status", with(&|desk| desk.line("/status"))),
         ("search", found(hits)),
         ("search-empty", found(Vec::new())),
         ("settings", with(&|desk| desk.line("/set"))),
@@ -393,6 +396,27 @@ fn overlays() -> Vec<(&'static str, View)> {
             }),
         ),
     ]
+}
+
+/// A message with a folded paste, and a path that is being written.
+fn paths() -> View {
+    let mut desk = answered(Display::Show);
+    desk.tell(Message::Paste("line\n".repeat(42)));
+    desk.write(" and @m");
+    let files = ["notes.md", "src/main.rs", "src/model.rs", "two words.md"];
+    desk.tell(Message::Files(files.map(str::to_owned).to_vec()));
+    desk.view()
+}
+
+/// A command of the user with its output, and another one that is being written.
+fn own_command() -> View {
+    let mut desk = Desk::new(Display::Show);
+    desk.line("!ls src");
+    desk.tell(Message::Ran(1, "main.rs\nmodel.rs\n".to_owned(), false));
+    desk.line("!false");
+    desk.tell(Message::Ran(2, "[exit status: 1]".to_owned(), true));
+    desk.write("!cargo test");
+    desk.view()
 }
 
 fn profiles() -> View {

@@ -1,11 +1,14 @@
 //! Commands: a line that begins with `/` or `:`.
 
+mod export;
 mod look;
 mod profile;
 mod set;
+mod status;
 mod talk;
 
 use super::Session;
+use super::message::Effect;
 use crate::screen::model::Level;
 use std::fmt::Write as _;
 
@@ -97,6 +100,34 @@ const COMMANDS: &[Command] = &[
         words: none,
     },
     Command {
+        name: "cost",
+        arguments: "",
+        about: "What this conversation has cost, and its tokens.",
+        run: status::cost,
+        words: none,
+    },
+    Command {
+        name: "status",
+        arguments: "",
+        about: "Model, settings, conversation, folder, store and budget.",
+        run: status::status,
+        words: none,
+    },
+    Command {
+        name: "tools",
+        arguments: "",
+        about: "The tools of the model, and their permissions.",
+        run: |session, _| session.effect(Effect::ListTools),
+        words: none,
+    },
+    Command {
+        name: "mcp",
+        arguments: "",
+        about: "The configured MCP servers.",
+        run: |session, _| session.effect(Effect::ListServers),
+        words: none,
+    },
+    Command {
         name: "profile",
         arguments: "save|load|delete NAME, list",
         about: "Keep settings and the model under a name in your configuration.",
@@ -108,6 +139,13 @@ const COMMANDS: &[Command] = &[
         arguments: "[NAME]",
         about: "Change the model; alone, choose one from a list.",
         run: talk::model,
+        words: none,
+    },
+    Command {
+        name: "system",
+        arguments: "[TEXT]",
+        about: "Change the instructions for the model, from the next question on; alone, show them.",
+        run: talk::system,
         words: none,
     },
     Command {
@@ -182,16 +220,16 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "export",
-        arguments: "FILE [--as callout|details|fenced|html|jsonl] [--no-thoughts] [--mask]",
+        arguments: "FILE [--format md|html|jsonl] [--thoughts callout|details|fenced|off] [--mask]",
         about: "Write the conversation to a file; its name ends with `.md`, `.html` or `.jsonl`. `--mask` covers secrets.",
-        run: talk::export,
-        words: talk::export_words,
+        run: export::export,
+        words: export::words,
     },
     Command {
         name: "import",
         arguments: "FILE",
         about: "Go on with a conversation from an exported file, as a new one.",
-        run: talk::import,
+        run: export::import,
         words: none,
     },
     Command {
@@ -204,6 +242,20 @@ const COMMANDS: &[Command] = &[
     Command { name: "quit", arguments: "", about: "Leave.", run: talk::quit, words: none },
 ];
 
+/// Other names of commands.
+const OTHER_NAMES: &[(&str, &str)] =
+    &[("clear", "new"), ("resume", "sessions"), ("exit", "quit"), ("q", "quit")];
+
+/// Beginnings of a message with a meaning, for the help page.
+const BEGINNINGS: &[(&str, &str)] = &[
+    (
+        "@PATH",
+        "anywhere in a message: send this file with it. Tab completes the path. Quote a path with spaces: `@\"two words.md\"`.",
+    ),
+    ("!COMMAND", "run this in your shell. The output goes along with the next message."),
+    ("exit", "leave. `quit` does the same."),
+];
+
 /// Keys, for the help page.
 const KEYS: &[(&str, &str)] = &[
     ("Enter", "send; on a menu, take its entry"),
@@ -211,17 +263,24 @@ const KEYS: &[(&str, &str)] = &[
     ("Up, Down", "what you sent before"),
     ("Tab", "write the entry of a menu"),
     ("Ctrl-U", "take back what is written before the cursor"),
-    ("Left, Right, Enter", "answer the question of a tool; Enter alone says no"),
+    ("Ctrl-_", "undo"),
+    ("Ctrl-R", "search what you sent before"),
+    ("Ctrl-G", "write in your editor: `$VISUAL`, `$EDITOR` or `vi`"),
+    ("Left, Right, Enter", "answer the question of a tool; Enter takes the highlighted answer"),
     ("y, n", "the same by a letter, where nothing follows it for half a second"),
     ("Esc, Ctrl-C", "interrupt: what was said is kept"),
     ("Ctrl-C twice, Ctrl-D", "leave; Ctrl-C only at rest"),
     ("Ctrl-T", "show or hide all thoughts in this session"),
-    ("Ctrl-O, click", "open or fold the newest thought or tool, or the one that is marked"),
+    (
+        "Ctrl-O, click",
+        "open or fold the newest thought or tool, or the marked one; open a folded paste",
+    ),
     ("Alt-Up, Alt-Down", "mark another thought or tool"),
     ("PgUp, PgDn, wheel", "scroll by pages, or by a few lines"),
     ("Ctrl-Up, Ctrl-Down", "scroll by a line"),
     ("Ctrl-Home, Ctrl-End", "scroll to the ends"),
     ("Ctrl-L", "draw everything afresh"),
+    ("Ctrl-Z", "suspend; `fg` continues"),
     ("F1", "this page"),
 ];
 
@@ -289,7 +348,15 @@ pub fn help() -> String {
         let space = if arguments.is_empty() { "" } else { " " };
         let _ = writeln!(text, "- `/{name}{space}{arguments}`: {about}");
     }
-    text.push_str("\nA colon does as well as a slash: `:thinking`.\n\n## Keys\n\n");
+    text.push_str("\nA colon does as well as a slash: `:thinking`.");
+    for (other, name) in OTHER_NAMES {
+        let _ = write!(text, " `/{other}` is `/{name}`.");
+    }
+    text.push_str("\n\n## In a message\n\n");
+    for (beginning, about) in BEGINNINGS {
+        let _ = writeln!(text, "- `{beginning}`: {about}");
+    }
+    text.push_str("\n## Keys\n\n");
     for (key, about) in KEYS {
         let _ = writeln!(text, "- **{key}**: {about}");
     }
@@ -303,7 +370,6 @@ impl Session {
         let name = &*name.to_ascii_lowercase();
         match find(name) {
             Some(command) => (command.run)(self, rest.trim()),
-            None if name == "exit" || name == "q" => talk::quit(self, ""),
             None => {
                 let hint = nearest(name)
                     .map_or_else(String::new, |it| format!("did you mean `/{}`? ", it.name));
@@ -337,6 +403,7 @@ impl Session {
                     let goes_on = !it.arguments.is_empty();
                     (Word { text, about, goes_on }, it.runs_alone())
                 })
+                .chain(other_names(last))
                 .collect(),
             Some((name, before)) => find(name)
                 .map(|command| (command.words)(self, before))
@@ -377,7 +444,18 @@ impl Session {
 
 /// The command of this name.
 fn find(name: &str) -> Option<&'static Command> {
+    let same = |(other, _): &&(&str, &str)| other.eq_ignore_ascii_case(name);
+    let name = OTHER_NAMES.iter().find(same).map_or(name, |(_, name)| name);
     COMMANDS.iter().find(|command| command.name.eq_ignore_ascii_case(name))
+}
+
+/// Other names for the menu, once a letter is written.
+fn other_names(written: &str) -> impl Iterator<Item = (Word, bool)> {
+    let names = OTHER_NAMES.iter().filter(|_| !written.is_empty());
+    names.map(|(other, name)| {
+        let about = format!("The same as `/{name}`.");
+        (Word { text: (*other).to_owned(), about, goes_on: false }, true)
+    })
 }
 
 fn none(_: &Session, _: &[&str]) -> Vec<Word> {

@@ -64,18 +64,7 @@ pub(super) fn budget(session: &mut Session, rest: &str) {
     if !rest.is_empty() {
         return cap(session, rest);
     }
-    let used = session.used;
-    let mut text =
-        format!("reasoning tokens used in this session: {used} of {}", session.rules.max);
-    if let Some(shown) = session.budget_shown() {
-        let _ = write!(
-            text,
-            " ({} %); warned at {} %; when spent: {}",
-            shown.percent(),
-            shown.warn_percent,
-            session.rules.on_exceed.as_str()
-        );
-    }
+    let text = format!("reasoning tokens used in this session: {}", session.budget_line());
     session.notice(Level::Info, text);
 }
 
@@ -174,6 +163,20 @@ fn is_about_showing(key: Key) -> bool {
 }
 
 impl Session {
+    pub(super) fn budget_line(&self) -> String {
+        let mut text = format!("{} of {}", self.used, self.rules.max);
+        if let Some(shown) = self.budget_shown() {
+            let _ = write!(
+                text,
+                " ({} %); warned at {} %; when spent: {}",
+                shown.percent(),
+                shown.warn_percent,
+                self.rules.on_exceed.as_str()
+            );
+        }
+        text
+    }
+
     /// A setting was changed: it is said, and counts from the next request on.
     pub(super) fn changed(&mut self, change: &str) {
         let later =

@@ -1,14 +1,13 @@
 //! Commands about conversations and the model they are held with.
 
 use super::super::Session;
-use super::super::message::{Effect, Form, Keep};
+use super::super::message::{Effect, Keep};
 use super::super::model::Model;
 use super::Word;
+use crate::instructions;
 use crate::resumption;
 use crate::screen::model::Level;
 use crate::search;
-use std::path::PathBuf;
-use std::sync::Arc;
 use thinkthrough_core::content::Speaker;
 use thinkthrough_store::Within;
 
@@ -70,10 +69,11 @@ fn at(percent: u8) -> String {
 }
 
 /// What cannot be done while an answer comes in says so.
-fn is_busy(session: &mut Session) -> bool {
-    let is_busy = session.run.is_some() || session.compressing.is_some();
+pub(super) fn is_busy(session: &mut Session) -> bool {
+    let is_busy = session.is_asking() || session.compressing.is_some();
     if is_busy {
-        session.notice(Level::Error, "not while an answer comes in; press Esc to interrupt it");
+        let what = if session.shell.is_some() { "a command runs" } else { "an answer comes in" };
+        session.notice(Level::Error, format!("not while {what}; press Esc to interrupt it"));
     }
     is_busy
 }
@@ -198,82 +198,19 @@ pub(super) fn search_words(_: &Session, before: &[&str]) -> Vec<Word> {
     words.iter().map(word).collect()
 }
 
-pub(super) fn export(session: &mut Session, rest: &str) {
-    let (mut with_thoughts, mut is_masked) = (true, false);
-    let mut form = None;
-    let mut path = Vec::new();
-    let mut words = rest.split(' ');
-    while let Some(word) = words.next() {
-        match word {
-            "--mask" => is_masked = true,
-            "--no-thoughts" => with_thoughts = false,
-            "--as" => {
-                let name = words.next().unwrap_or_default();
-                form = Form::parse(name);
-                if form.is_none() {
-                    let known = Form::ALL.map(|(name, _, _)| name).join(", ");
-                    let text = format!("`--as` cannot be `{name}`; allowed: {known}");
-                    return session.notice(Level::Error, text);
-                }
-            }
-            _ => path.push(word),
-        }
-    }
-    // A name may hold spaces.
-    let path = path.join(" ").trim().to_owned();
-    if path.is_empty() {
-        return session.notice(Level::Error, "`/export` needs a file, like `/export talk.md`");
-    }
-    let path = PathBuf::from(path);
-    let Some(form) = form.or_else(|| Form::of(&path)) else {
-        let text = format!(
-            "`{}` says no form; end the name with `.md`, `.html` or `.jsonl`, or say `--as FORM`",
-            path.display()
-        );
-        return session.notice(Level::Error, text);
-    };
-    let shows = session.layers.resolve().include_in_response.value;
-    let contents = Arc::clone(session.conversation().contents());
-    session.effect(Effect::Export {
-        path,
-        form,
-        contents,
-        title: session.conversation().title.clone().unwrap_or_else(|| "untitled".to_owned()),
-        with_thoughts: with_thoughts && shows,
-        is_masked,
-    });
-}
-
-pub(super) fn export_words(_: &Session, before: &[&str]) -> Vec<Word> {
-    let word = |text: &str, about: &str, goes_on| Word {
-        text: text.to_owned(),
-        about: about.to_owned(),
-        goes_on,
-    };
-    match before.last() {
-        Some(&"--as") => {
-            Form::ALL.iter().map(|(name, _, about)| word(name, about, false)).collect()
-        }
-        Some(_) => {
-            let known = [
-                ("--as", "in another form than the name says", true),
-                ("--mask", "with placeholders in place of secrets", false),
-                ("--no-thoughts", "", false),
-            ];
-            let left = known.into_iter().filter(|(text, ..)| !before.contains(text));
-            left.map(|(text, about, goes_on)| word(text, about, goes_on)).collect()
-        }
-        None => Vec::new(),
-    }
-}
-
-pub(super) fn import(session: &mut Session, rest: &str) {
+pub(super) fn system(session: &mut Session, rest: &str) {
     if rest.is_empty() {
-        return session.notice(Level::Error, "`/import` needs a file, like `/import talk.md`");
+        let contents = session.conversation().contents();
+        let held = session.instructions.clone().or_else(|| instructions::first(contents));
+        let changes = "`/system TEXT` changes them";
+        let text = match held {
+            Some(held) => format!("instructions for the model ({changes}):\n\n{held}"),
+            None => format!("there are no instructions for the model; {changes}"),
+        };
+        return session.notice(Level::Info, text);
     }
-    if !is_busy(session) {
-        session.effect(Effect::Import(PathBuf::from(rest)));
-    }
+    session.instructions = Some(rest.to_owned());
+    session.notice(Level::Info, "the next question goes out with these instructions");
 }
 
 pub(super) fn quit(session: &mut Session, _: &str) {

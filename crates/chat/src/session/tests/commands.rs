@@ -1,10 +1,11 @@
 //! Commands: what they change, what they say, what they refuse.
 
-use super::{desk, desk_of, start, wire};
+use super::{answered, desk, desk_of, start, wire};
 use crate::screen::model::Level;
-use crate::session::{Effect, Hit, Keep, Kept, Message, Profile, Write, help};
+use crate::session::{Effect, Ended, Hit, Keep, Kept, Message, Profile, Progress, Write, help};
 use crossterm::event::{KeyCode, KeyModifiers};
 use thinkthrough_core::settings::{Display, Key, Partial};
+use thinkthrough_core::usage::Usage;
 use thinkthrough_store::Within;
 
 #[test]
@@ -366,32 +367,107 @@ fn a_model_that_cannot_be_found_changes_nothing() {
 #[test]
 fn oq4_an_export_takes_the_form_that_is_said_or_that_the_name_says() {
     use crate::export::ThoughtForm;
-    use crate::session::Form;
-    let form_of = |line: &str| {
+    use crate::session::Format;
+    let wanted = |line: &str| {
         let mut desk = desk();
         desk.line("one");
         desk.answer("T", "first");
         desk.line(line);
-        let forms = desk.effects.iter().find_map(|effect| match effect {
-            Effect::Export { form, path, with_thoughts, is_masked, .. } => {
+        let exports = desk.effects.iter().find_map(|effect| match effect {
+            Effect::Export { format, path, thoughts, is_masked, .. } => {
                 assert_eq!(*is_masked, line.contains("--mask"));
-                Some((*form, path.display().to_string(), *with_thoughts))
+                Some((*format, path.display().to_string(), *thoughts))
             }
             _ => None,
         });
-        forms.ok_or_else(|| desk.noticed().1)
+        exports.ok_or_else(|| desk.noticed().1)
     };
-    let said = |form, path: &str, thoughts| Ok((form, path.to_owned(), thoughts));
-    assert_eq!(
-        form_of("/export a b.md"),
-        said(Form::Markdown(ThoughtForm::Callout), "a b.md", true)
-    );
-    assert_eq!(form_of("/export a.html --no-thoughts"), said(Form::Html, "a.html", false));
-    assert_eq!(form_of("/export a.jsonl"), said(Form::Jsonl, "a.jsonl", true));
-    assert_eq!(form_of("/export --mask a.jsonl"), said(Form::Jsonl, "a.jsonl", true));
-    for (name, form, _) in Form::ALL {
-        assert_eq!(form_of(&format!("/export a.txt --as {name}")), said(form, "a.txt", true));
+    let callout = Some(ThoughtForm::Callout);
+    let said = |format, path: &str, thoughts| Ok((format, path.to_owned(), thoughts));
+    assert_eq!(wanted("/export a b.md"), said(Format::Markdown, "a b.md", callout));
+    assert_eq!(wanted("/export a.html --thoughts off"), said(Format::Html, "a.html", None));
+    assert_eq!(wanted("/export --mask a.jsonl"), said(Format::Jsonl, "a.jsonl", callout));
+    let details = Some(ThoughtForm::Details);
+    assert_eq!(wanted("/export a.md --thoughts details"), said(Format::Markdown, "a.md", details));
+    for (name, format, _) in Format::ALL {
+        let line = format!("/export a.txt --format {name}");
+        assert_eq!(wanted(&line), said(format, "a.txt", callout));
     }
-    assert!(form_of("/export a.txt").unwrap_err().contains("`.jsonl`, or say `--as FORM`"));
-    assert!(form_of("/export a.md --as pdf").unwrap_err().contains("callout, details, fenced"));
+    for (line, why) in [
+        ("/export a.txt", "`.jsonl`, or add `--format FORMAT`"),
+        ("/export a.md --format pdf", "allowed: md, html, jsonl"),
+        ("/export a.md --thoughts bold", "allowed: callout, details, fenced, off"),
+        ("/export a.md --as html", "`/export` has no option `--as`; it has `--format`"),
+    ] {
+        let refused = wanted(line).unwrap_err();
+        assert!(refused.contains(why), "{line}: {refused}");
+    }
+}
+
+#[test]
+fn other_names_are_in_the_menu_once_they_are_begun() {
+    let mut desk = desk();
+    desk.tell(Message::Paste("/".to_owned()));
+    assert!(!desk.rows().contains(&"clear".to_owned()));
+    desk.tell(Message::Paste("cl".to_owned()));
+    assert_eq!(desk.rows(), ["clear"]);
+    desk.press(KeyCode::Enter, KeyModifiers::NONE);
+    assert!(desk.effects.iter().any(|it| matches!(it, Effect::Keep(Keep::Leave))));
+    desk.line("/resume");
+    assert!(matches!(desk.effects.last(), Some(Effect::Keep(Keep::List))));
+}
+
+#[test]
+fn status_and_cost_say_what_is_known() {
+    let mut start = start();
+    start.store = Some("/data/think.db".to_owned());
+    let mut desk = desk_of(start);
+    desk.line("/cost");
+    assert_eq!(
+        desk.noticed().1,
+        "no price is known for this conversation; no answer has reported its tokens yet"
+    );
+    desk.line("/set reasoning.effort high");
+    desk.line("one");
+    let mut answer = answered(&desk.asked()[0].target, "T", "first");
+    answer.usage = Some(Usage {
+        input_tokens: Some(1_500),
+        output_tokens: Some(20),
+        reasoning_tokens: Some(5),
+        ..Usage::default()
+    });
+    desk.told(Progress::Added(Box::new(answer)));
+    desk.told(Progress::Done(Ended::default()));
+    desk.tell(Message::Stored(Ok(Kept::Begun("abc".to_owned()))));
+    desk.line("/cost");
+    let tokens =
+        "tokens of 1 answer: 1,500 in, 0 of them from a cache, 20 out, 5 of them reasoning";
+    assert!(desk.noticed().1.ends_with(tokens), "{}", desk.noticed().1);
+    desk.line("/status");
+    for row in [
+        "| model | `deepseek/deepseek-v4-pro` |",
+        "| effort | high (session) |",
+        "| conversation | one, `abc` |",
+        "| messages | 2 |",
+        "| folder | `/work` |",
+        "| store | `/data/think.db` |",
+    ] {
+        assert!(desk.page().contains(row), "{row}\n{}", desk.page());
+    }
+}
+
+#[test]
+fn instructions_are_shown_and_changed() {
+    let mut desk = desk();
+    desk.line("/system");
+    assert!(desk.noticed().1.starts_with("there are no instructions"));
+    desk.line("/system Answer in French.");
+    desk.line("one");
+    assert_eq!(desk.asked()[0].contents[0].visible_text(), "Answer in French.");
+    desk.answer("T", "un");
+    desk.line("/system Answer in German.");
+    desk.line("two");
+    assert!(desk.asked()[1].contents.last().unwrap().visible_text().contains("Answer in German."));
+    desk.line("/system");
+    assert!(desk.noticed().1.ends_with("Answer in German."), "{}", desk.noticed().1);
 }

@@ -4,6 +4,7 @@ mod asking;
 mod commands;
 mod context;
 mod help;
+mod prompts;
 mod resuming;
 mod talking;
 mod writing;
@@ -57,6 +58,8 @@ pub(super) fn start() -> Start {
         instructions: None,
         prompt: None,
         attached: Vec::new(),
+        folder: "/work".to_owned(),
+        store: None,
     }
 }
 

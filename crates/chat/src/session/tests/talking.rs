@@ -38,6 +38,7 @@ pub(super) fn permission(id: &str) -> Permission {
         detail: String::new(),
         language: String::new(),
         grant: "`ls`".to_owned(),
+        reads_only: false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::talking::{call, permission};
 use super::{Desk, desk};
-use crate::session::{Effect, Message, Offer, Progress, Verdict};
+use crate::session::{Effect, Message, Offer, Permission, Progress, Verdict};
 use crossterm::event::{KeyCode, KeyModifiers};
 use std::time::Duration;
 
@@ -184,6 +184,14 @@ fn b_1_only_a_whole_yes_typed_by_hand_allows_and_only_once() {
     assert_eq!(written(&desk), "yes");
     enter(&mut desk);
     assert_eq!(verdicts(&desk), [no("yes")]);
+    // Undo brings back a text of an earlier moment.
+    let mut desk = asked();
+    by_hand(&mut desk, "yes");
+    desk.press(KeyCode::Char('u'), KeyModifiers::CONTROL);
+    desk.press(KeyCode::Char('_'), KeyModifiers::CONTROL);
+    assert_eq!(written(&desk), "yes");
+    enter(&mut desk);
+    assert_eq!(verdicts(&desk), [no("yes")]);
 }
 
 #[test]
@@ -247,6 +255,24 @@ fn enter_on_a_question_says_no_unless_something_else_is_selected() {
         wait(&mut desk, 1_000);
         moves.iter().for_each(|code| press(&mut desk, *code));
         press(&mut desk, KeyCode::Enter);
+        assert_eq!(verdicts(&desk), [verdict], "{moves:?}");
+    }
+}
+
+#[test]
+fn enter_on_a_question_of_a_tool_that_only_reads_says_once() {
+    for (moves, verdict) in [
+        (&[][..], Verdict::Once),
+        (&[KeyCode::Left], no("")),
+        (&[KeyCode::Char('n'), KeyCode::Backspace], Verdict::Once),
+    ] {
+        let mut desk = waiting();
+        desk.told(Progress::Asks(Permission { reads_only: true, ..permission("1") }));
+        press(&mut desk, KeyCode::Enter);
+        assert_eq!(verdicts(&desk), [], "too early for anybody");
+        wait(&mut desk, 1_000);
+        moves.iter().for_each(|code| press(&mut desk, *code));
+        enter(&mut desk);
         assert_eq!(verdicts(&desk), [verdict], "{moves:?}");
     }
 }

@@ -9,9 +9,12 @@ mod read;
 mod search;
 mod secrets;
 mod shell;
+mod walk;
 
 pub use folder::ToolboxError;
 pub(crate) use secrets::speaks_of_secrets;
+pub(super) use shell::{MAX_SECONDS, NAME as SHELL};
+pub(crate) use walk::Walk;
 
 use crate::tools::permission::{FileChange, Permission, ToolKind};
 use crate::tools::source::{Given, Job, Pending, Source, Weighed};

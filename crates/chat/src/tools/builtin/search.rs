@@ -1,6 +1,7 @@
 //! Searches files for a text.
 
 use super::folder::Folder;
+use super::walk::Walk;
 use super::{Plan, Spec, clipped, planned};
 use crate::tools::permission::{Permission, ToolKind};
 use crate::tools::source::Given;
@@ -53,26 +54,13 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn look(&mut self, start: PathBuf) {
-        let mut open = vec![start];
-        while let Some(path) = open.pop() {
-            if self.hits.len() >= MAX_HITS || self.files >= MAX_FILES {
-                return;
-            }
-            // Links are not followed: they may lead out of the folder, or in a circle.
-            let Ok(kind) = fs::symlink_metadata(&path) else { continue };
-            if kind.is_dir() {
-                let mut below: Vec<_> = fs::read_dir(&path)
-                    .into_iter()
-                    .flatten()
-                    .flatten()
-                    .filter(|entry| !is_skipped(&entry.file_name().to_string_lossy()))
-                    .map(|entry| entry.path())
-                    .collect();
-                below.sort_by(|a, b| b.cmp(a));
-                open.append(&mut below);
-            } else if kind.is_file() && kind.len() <= MAX_FILE {
+        for (path, found) in Walk::new(start) {
+            if found.len() <= MAX_FILE {
                 self.files += 1;
                 self.read(&path);
+            }
+            if self.hits.len() >= MAX_HITS || self.files >= MAX_FILES {
+                return;
             }
         }
     }
@@ -89,9 +77,4 @@ impl Search<'_> {
             }
         }
     }
-}
-
-/// Hidden folders and build output hold nothing that a person wrote.
-fn is_skipped(name: &str) -> bool {
-    name.starts_with('.') || name == "target" || name == "node_modules"
 }

@@ -16,13 +16,13 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::process::Child;
 use tokio::time::{Instant, sleep_until, timeout};
 
-pub(super) const NAME: &str = "shell";
+pub(in crate::tools) const NAME: &str = "shell";
 pub(super) const DESCRIPTION: &str = "Run a command in the user's shell, in the working directory. Gives what it \
      prints, errors included, and its exit code. It has no terminal and no input.";
 pub(super) const PARAMETERS: &str = r#"{"type":"object","properties":{"command":{"type":"string","description":"The command line."},"timeout_seconds":{"type":"integer","description":"How long it may take, at most 600.","default":120}},"required":["command"]}"#;
 
 const DEFAULT_SECONDS: u64 = 120;
-const MAX_SECONDS: u64 = 600;
+pub(in crate::tools) const MAX_SECONDS: u64 = 600;
 /// How long a group may take to end after it was asked to.
 const GRACE: Duration = Duration::from_millis(250);
 /// How long output is awaited after the command ended; what it left in the background may hold the pipe open.
