@@ -10,6 +10,7 @@ use crate::command::ask_prompt::is_piped;
 use crate::command::chat::Chat;
 use crate::command::completions::Completions;
 use crate::command::config::Configuration;
+use crate::command::connect::Connect;
 use crate::command::convert::Convert;
 use crate::command::doctor::Doctor;
 use crate::command::erase::Erase;
@@ -107,6 +108,7 @@ pub(crate) enum Command {
     Erase(Erase),
     Config(Configuration),
     Serve(Serve),
+    Connect(Connect),
     Health(Health),
     Ui(Ui),
     Sim(Sim),

@@ -92,6 +92,7 @@ fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Erase(erase) => erase.run(),
         Command::Config(config) => config.run(out),
         Command::Serve(serve) => serve.run(out),
+        Command::Connect(connect) => connect.run(out),
         Command::Health(health) => health.run(out),
         Command::Ui(ui) => ui.run(out),
         Command::Sim(sim) => sim.run(out),

@@ -5,7 +5,7 @@ use crate::config;
 use crate::failure::Failure;
 use clap::Args;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thinkthrough_client::{Client, ClientConfig, Request};
 
@@ -33,7 +33,7 @@ pub(crate) struct Health {
 impl Health {
     /// Runs the command.
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let (url, client) = self.target()?;
+        let (url, client) = target(self.url.as_deref(), self.config.as_deref())?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(
             |error| {
                 Failure::Failed(format!("the runtime cannot start: {error}; close other programs"))
@@ -50,21 +50,23 @@ impl Health {
         })?;
         Ok(writeln!(out, "{said}")?)
     }
+}
 
-    /// Where the gateway is, and how it is reached.
-    fn target(&self) -> Result<(String, ClientConfig), Failure> {
-        let config = config::read(self.config.as_deref(), &env).map_err(Failure::Failed)?;
-        let scheme = if config.server.tls.is_some() { "https" } else { "http" };
-        let listen =
-            config.server.listen.replace("0.0.0.0:", "127.0.0.1:").replace("[::]:", "[::1]:");
-        let url = self.url.clone().unwrap_or(listen);
-        let url = if url.contains("://") { url } else { format!("{scheme}://{url}") };
-        Ok((url.trim_end_matches('/').to_owned(), config.client))
-    }
+/// The address of a gateway, the configuration's if none is given, and how it is reached.
+pub(super) fn target(
+    url: Option<&str>,
+    file: Option<&Path>,
+) -> Result<(String, ClientConfig), Failure> {
+    let config = config::read(file, &env).map_err(Failure::Failed)?;
+    let scheme = if config.server.tls.is_some() { "https" } else { "http" };
+    let listen = config.server.listen.replace("0.0.0.0:", "127.0.0.1:").replace("[::]:", "[::1]:");
+    let url = url.unwrap_or(&listen);
+    let url = if url.contains("://") { url.to_owned() } else { format!("{scheme}://{url}") };
+    Ok((url.trim_end_matches('/').to_owned(), config.client))
 }
 
 /// What the gateway says, or why it takes no work.
-async fn ask(url: &str, config: ClientConfig) -> Result<String, String> {
+pub(super) async fn ask(url: &str, config: ClientConfig) -> Result<String, String> {
     let client = Client::new(config).map_err(|error| error.to_string())?;
     let request = Request::new(http::Method::GET, &format!("{url}/readyz"));
     let request = request.map_err(|error| error.to_string())?;

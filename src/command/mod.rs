@@ -13,6 +13,7 @@ mod attached;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod connect;
 pub(crate) mod convert;
 pub(crate) mod doctor;
 pub(crate) mod erase;

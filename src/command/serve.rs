@@ -128,7 +128,8 @@ impl Serve {
         let answering = operated.answer();
         writeln!(out, "listening on {scheme}://{addr}")?;
         out.flush()?;
-        introduce(&format!("{scheme}://{addr}"), &routes, is_closed);
+        let is_elsewhere = self.listen.is_some() || self.config.is_some();
+        introduce(&format!("{scheme}://{addr}"), &routes, is_closed, is_elsewhere);
         if let Some((listener, addr)) = admin {
             running.admin(listener);
             say(format_args!("metrics: {scheme}://{addr}/metrics"));

@@ -4,10 +4,11 @@ use crate::command::asking::env;
 use crate::failure::say;
 use crate::reach::keyed;
 use crate::routes::Routes;
+use std::io::IsTerminal as _;
 
 /// Names the models that were found, and the address for each kind of client. While the door `is_closed`, no caller
-/// gets in.
-pub(crate) fn introduce(base: &str, routes: &Routes, is_closed: bool) {
+/// gets in. A gateway that `is_elsewhere` has another address than the user's configuration says.
+pub(crate) fn introduce(base: &str, routes: &Routes, is_closed: bool, is_elsewhere: bool) {
     let keys: Vec<_> = keyed(&env).map(|provider| provider.id).collect();
     if routes.are_configured() {
         say(format_args!("models: those of the configuration, and `provider/model`"));
@@ -33,6 +34,10 @@ pub(crate) fn introduce(base: &str, routes: &Routes, is_closed: bool) {
         ("Ollama clients", ""),
     ] {
         say(format_args!("{client:<17} {base}{path}"));
+    }
+    if std::io::stderr().is_terminal() {
+        let gateway = if is_elsewhere { format!(" --gateway {base}") } else { String::new() };
+        say(format_args!("Claude Code       `think connect claude-code{gateway}` sets it up"));
     }
 }
 

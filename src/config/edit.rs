@@ -128,7 +128,7 @@ fn spelled(word: &str) -> Value {
 }
 
 /// Puts a new file in the place of the old one, with its permissions; a new file is for its user alone.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     // A link stays a link.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -32,6 +32,7 @@ mod trust;
 
 pub(crate) use check::{Report, check};
 pub(crate) use headers::Headers;
+pub(crate) use places::data_folder;
 #[cfg(test)]
 pub(crate) use read::of_text;
 pub(crate) use read::read;
@@ -125,7 +126,7 @@ impl Config {
         let providers = self.providers.iter();
         let providers = providers.map(|it| (it.name.as_str(), it.extends.as_deref()));
         let models = self.models.iter().map(|it| (it.name.as_str(), it.provider.as_str()));
-        Reach::configured(providers, models).within(self.named_default(), around)
+        Reach::configured(providers, models).within(around)
     }
 
     /// The model that plays a role (`reasoning`, `utility`), if one is named.

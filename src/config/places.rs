@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf, absolute};
 
 /// Reads the environment; tests pass their own.
-pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub(crate) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The configuration file's usual place.
 pub(super) fn config_file(lookup: Lookup<'_>) -> Option<PathBuf> {
@@ -11,7 +11,7 @@ pub(super) fn config_file(lookup: Lookup<'_>) -> Option<PathBuf> {
 }
 
 /// The folder that the store and its key stand in.
-pub(super) fn data_folder(lookup: Lookup<'_>) -> Option<PathBuf> {
+pub(crate) fn data_folder(lookup: Lookup<'_>) -> Option<PathBuf> {
     Some(base(lookup, "XDG_DATA_HOME", ".local/share")?.join("thinkthrough"))
 }
 

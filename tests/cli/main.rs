@@ -32,10 +32,12 @@ mod collector;
 mod commands;
 mod config_check;
 mod config_keys;
+mod connect;
 mod corpus;
 mod doctor;
 mod explain;
 mod explain_sent;
+mod front;
 #[cfg(unix)]
 mod frozen;
 mod guessed;

@@ -101,11 +101,14 @@ fn t_6_another_user_of_the_machine_gets_no_link() {
 }
 
 #[test]
-fn on_a_terminal_the_gateway_prints_a_link_when_it_starts() {
+fn on_a_terminal_the_gateway_prints_a_link_and_how_to_connect_an_agent() {
     let place = Place::new("terminal");
     let config = place.write("config.toml", "");
     let begin = Begin { size: (160, 24), ..Begin::default() };
     let args = ["serve", "--config", &config, "--listen", "127.0.0.1:0"];
     let pty = Pty::run(&place, &args, &begin);
+    pty.see("think connect claude-code");
     pty.see("/ui/#/sign-in/");
+    let gateway = serve(&place, "");
+    assert!(!gateway.stop().contains("think connect"));
 }

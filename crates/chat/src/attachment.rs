@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use thinkthrough_core::content::{Block, Media, MediaSource};
-use thinkthrough_core::json::Extra;
+use thinkthrough_json::Extra;
 
 /// The content of files that go with a question.
 #[derive(Debug, Default, PartialEq, Eq)]

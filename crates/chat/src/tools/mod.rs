@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use thinkthrough_core::content::{Parameters, ToolCall};
-use thinkthrough_core::json::Raw;
+use thinkthrough_json::Raw;
 use thinkthrough_core::request::Tool;
 use tokio_util::sync::CancellationToken;
 
