@@ -4,7 +4,7 @@ use crate::command::health::{self, ask};
 use crate::failure::Failure;
 use std::time::Duration;
 use thinkthrough_client::{Auth, Client, ClientConfig, Request, Secret};
-use thinkthrough_core::json::Doc;
+use thinkthrough_json::Doc;
 
 /// How long the gateway may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);

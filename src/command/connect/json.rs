@@ -1,7 +1,7 @@
 //! Edits of JSON text, with or without comments, that leave every other byte as it is.
 
 use std::ops::Range;
-use thinkthrough_core::json::{Doc, JsonError, Val, Writer};
+use thinkthrough_json::{Doc, JsonError, Val, Writer};
 
 /// The text of a member's value.
 pub(super) fn raw(text: &str, path: &[String]) -> Result<Option<String>, String> {

@@ -3,7 +3,7 @@
 use super::gateway::Gateway;
 use crate::failure::Failure;
 use std::io::Write;
-use thinkthrough_core::json::Raw;
+use thinkthrough_json::Raw;
 
 /// Prints a program for the OpenAI SDK.
 pub(super) fn python(gateway: &Gateway, out: &mut dyn Write) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use super::{json, toml};
 use std::fmt;
-use thinkthrough_core::json::Raw;
+use thinkthrough_json::Raw;
 
 /// The format of a settings file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use thinkthrough_core::content::{Parameters, ToolCall};
-use thinkthrough_json::Raw;
 use thinkthrough_core::request::Tool;
+use thinkthrough_json::Raw;
 use tokio_util::sync::CancellationToken;
 
 /// The tools of a session and their permissions.
