@@ -116,10 +116,11 @@ fn claude_code_gets_the_variables_that_it_reads() {
     let home = Home::new("connect-claude", "[server]\nkeyless = true\n");
     home.connect(&["claude-code"]);
     let set = json_of(&home.read(CLAUDE));
-    assert_eq!(
-        set,
-        json!({"env": {"ANTHROPIC_BASE_URL": home.url(), "ANTHROPIC_AUTH_TOKEN": "not-needed"}})
-    );
+    let env = json!({
+        "ANTHROPIC_BASE_URL": home.url(), "ANTHROPIC_AUTH_TOKEN": "not-needed",
+        "ANTHROPIC_API_KEY": "",
+    });
+    assert_eq!(set, json!({"env": env}));
     // Nothing has the names that it sends, and nothing replaces them.
     let two = "[providers.a]\nwire = \"messages\"\nbase_url = \"http://127.0.0.1:1\"\n\
                [providers.b]\nwire = \"messages\"\nbase_url = \"http://127.0.0.1:1\"\n\

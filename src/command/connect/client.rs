@@ -48,6 +48,8 @@ pub(super) fn claude_code(gateway: &Gateway, env: Lookup<'_>) -> Result<Plan, Fa
     let mut changes = vec![
         variable("ANTHROPIC_BASE_URL", &gateway.base),
         variable("ANTHROPIC_AUTH_TOKEN", &gateway.key).secret(gateway.has_key),
+        // A key in the user's shell would be a second credential, which the gateway refuses.
+        variable("ANTHROPIC_API_KEY", ""),
     ];
     let note = match gateway.habit("claude-") {
         Some(owner) => {

@@ -4,7 +4,7 @@ use crate::command::health::{self, ask};
 use crate::failure::Failure;
 use std::time::Duration;
 use thinkthrough_client::{Auth, Client, ClientConfig, Request, Secret};
-use thinkthrough_json::Doc;
+use thinkthrough_json::{Doc, Val};
 
 /// How long the gateway may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -119,5 +119,5 @@ async fn get(
 fn ids(list: &[u8]) -> Vec<String> {
     let Ok(doc) = Doc::parse(list) else { return Vec::new() };
     let data = doc.root().get("data");
-    data.into_iter().flat_map(|data| data.items()).filter_map(|it| it.string("id")).collect()
+    data.into_iter().flat_map(Val::items).filter_map(|it| it.string("id")).collect()
 }

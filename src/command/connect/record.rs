@@ -4,7 +4,7 @@ use super::settings::Form;
 use crate::config::edit::replace;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
-use thinkthrough_json::{Doc, Writer};
+use thinkthrough_json::{Doc, Val, Writer};
 
 /// A change of a settings file, until it is taken back.
 pub(super) struct Record {
@@ -39,11 +39,11 @@ impl Record {
         };
         let doc = Doc::parse_str(&text).map_err(|error| broken(&error.to_string()))?;
         let root = doc.root();
-        let list = |key: &str| root.get(key).into_iter().flat_map(|it| it.items());
+        let list = |key: &str| root.get(key).into_iter().flat_map(Val::items);
         let (Some(file), Some(after)) = (root.string("file"), root.string("after")) else {
             return Err(broken("it is no record"));
         };
-        let texts = |value: thinkthrough_json::Val<'_>| -> Vec<String> {
+        let texts = |value: Val<'_>| -> Vec<String> {
             value.items().filter_map(|it| Some(it.as_str()?.into_owned())).collect()
         };
         Ok(Some(Record {

@@ -155,6 +155,7 @@ impl fmt::Display for Change {
         let path = self.path.join(".");
         match &self.value {
             Value::Text(_) if self.is_secret => write!(f, "`{path}` is the key of the gateway"),
+            Value::Text(text) if text.is_empty() => write!(f, "`{path}` is empty"),
             Value::Text(text) => write!(f, "`{path}` is `{text}`"),
             Value::True => write!(f, "`{path}` is `true`"),
             Value::Table(_) => write!(f, "`{path}` describes the gateway"),
