@@ -1,9 +1,9 @@
 //! Passwords on command lines: the value of a flag, on the line that begins with its program.
 
 use super::judge;
+use super::judge::{Seen, is_surely_password};
 use super::name;
 use super::pattern::Fit;
-use super::score::{Seen, is_surely_password};
 use super::set::{BLANK, PRINTABLE, Set};
 use super::text::{More, Text};
 

@@ -4,9 +4,11 @@ use super::name::{
     are_joined, is_constant, is_dotted, is_file, is_identifier, is_label, is_object, is_of_words,
     is_path_of_names, is_term, is_time, is_variable, is_version,
 };
-use super::score::{Seen, is_surely_password};
 use super::set::Set;
 use super::words::{has_words, is_named};
+pub(super) use score::{Seen, is_surely_password};
+
+mod score;
 
 /// So many digits stand behind a word of a name.
 const NUMBER: usize = 2;

@@ -39,7 +39,6 @@ mod personal;
 mod registered;
 mod request;
 mod rule;
-mod score;
 mod sentence;
 mod set;
 mod sign;

@@ -1,12 +1,12 @@
 //! Passwords in sentences: a cue such as `password`, a link such as `is`, and a value, as in `the pass on these cameras
 //! is ...` or `access via root / ...`.
 //!
-//! Behind a cue a sentence is read word by word, and the tables of [`score`](super::score) decide about each word. Other
+//! Behind a cue a sentence is read word by word, and the points of `judge/score.rs` decide about each word. Other
 //! rules read sentences with the signs of programs in them.
 
 use super::escape;
+use super::judge::Seen;
 use super::pattern::Fit;
-use super::score::Seen;
 use super::set::{ALNUM, BLANK, Set};
 use super::text::{More, Text};
 

@@ -82,9 +82,10 @@ fn manifest(workspace: &str) -> String {
         line.unwrap_or_else(|| panic!("{name} stands in no list of the workspace"))
     });
     let lines: Vec<&str> = lines.collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let lines = lines.join("\n").replace("path = \"", &format!("path = \"{}/", root.display()));
     format!(
-        "[package]\nname = \"thinkthrough-core\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n{}\n",
-        lines.join("\n")
+        "[package]\nname = \"thinkthrough-core\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n{lines}\n"
     )
 }
 

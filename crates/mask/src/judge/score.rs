@@ -1,9 +1,9 @@
 //! How much a word looks like a password: points for its form, and in a sentence for the place where it stands.
 
-use super::judge::{Classes, is_counted, is_sample};
-use super::name::{is_constant, is_dotted, is_of_words, is_term};
-use super::set::{ALNUM, Set};
-use super::words::{TERMS, is_named};
+use super::{Classes, is_counted, is_sample};
+use crate::name::{is_constant, is_dotted, is_of_words, is_term};
+use crate::set::{ALNUM, Set};
+use crate::words::{TERMS, is_named};
 
 /// Points of a form that few other words share, and of a form that excludes a password.
 const SURE: i32 = 3;
@@ -49,37 +49,37 @@ const LEADS: [&str; 6] = ["to", "on", "from", "with", "and", "by"];
 
 /// A word of a sentence, and where it stands.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Seen<'t> {
-    pub(super) value: &'t [u8],
+pub(crate) struct Seen<'t> {
+    pub(crate) value: &'t [u8],
     /// Quotes or brackets enclose it.
-    pub(super) is_quoted: bool,
+    pub(crate) is_quoted: bool,
     /// It follows the name of a user, as in `root/...`.
-    pub(super) is_pair: bool,
+    pub(crate) is_pair: bool,
     /// The word before it.
-    pub(super) last: &'t [u8],
+    pub(crate) last: &'t [u8],
     /// It is the first word behind the cue.
-    pub(super) is_first: bool,
+    pub(crate) is_first: bool,
     /// It is the second of a list: `Passwords: laptop ...`.
-    pub(super) is_listed: bool,
+    pub(crate) is_listed: bool,
     /// The cue only speaks of logging in.
-    pub(super) is_weak: bool,
+    pub(crate) is_weak: bool,
 }
 
 impl<'t> Seen<'t> {
     /// A word without a place.
-    pub(super) fn of(value: &'t [u8]) -> Self {
+    pub(crate) fn of(value: &'t [u8]) -> Self {
         Seen { value, ..Seen::default() }
     }
 
     /// The points of its form, or a number below zero once a row excludes it.
-    pub(super) fn form(&self) -> i32 {
+    pub(crate) fn form(&self) -> i32 {
         let mut rows = FORMS.iter().filter(|(_, holds)| holds(self)).map(|(points, _)| *points);
         let summed = rows.try_fold(0, |sum, points| (points > NEVER).then_some(sum + points));
         summed.unwrap_or(NEVER)
     }
 
     /// Whether it is a password at its place.
-    pub(super) fn is_password(&self) -> bool {
+    pub(crate) fn is_password(&self) -> bool {
         let form = self.form();
         let place = PLACES.iter().filter(|(_, holds)| holds(self)).map(|(points, _)| points);
         form > 0 && form + place.sum::<i32>() >= NEEDED
@@ -87,7 +87,7 @@ impl<'t> Seen<'t> {
 }
 
 /// Whether a word looks like a password wherever it stands.
-pub(super) fn is_surely_password(value: &[u8]) -> bool {
+pub(crate) fn is_surely_password(value: &[u8]) -> bool {
     Seen::of(value).form() >= SURE
 }
 
