@@ -3,16 +3,21 @@
 
 use crate::journal::{Journal, Spot};
 use crate::row::TraceRow;
-use crate::waiting::{Room, Waiting, Waits};
+use crate::unindexed::Unindexed;
+use crate::waiting::{Room, SOON, Waiting, Waits};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 /// How many bytes of traces may wait for a store that stands still.
 const LIMIT: usize = 64 << 20;
 /// How many traces one commit takes.
 const BATCH: usize = 256;
+/// How long traces in the journal wait for others before they are committed together: a commit costs as much as it
+/// changes pages, and these are the same ones for many traces.
+const GATHERED: Duration = Duration::from_millis(250);
 
 /// Is told the tenant and the id of a trace that the database will never have.
 pub type LostTrace = Arc<dyn Fn(&str, &str) + Send + Sync>;
@@ -36,6 +41,7 @@ pub(crate) struct Spool {
     is_closing: AtomicBool,
     /// Words could not be indexed when that was tried last.
     is_failing: AtomicBool,
+    unindexed: Mutex<Unindexed>,
 }
 
 struct Place {
@@ -79,6 +85,16 @@ impl Spool {
         !self.is_failing.swap(true, Ordering::Relaxed)
     }
 
+    /// The traces that this process committed and nobody indexed yet.
+    pub(crate) fn unindexed(&self) -> MutexGuard<'_, Unindexed> {
+        self.unindexed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns when the next commit is due. The end of this process would lose traces in memory, so these do not wait.
+    pub(crate) async fn gathered(&self) {
+        self.waiting.gathered(if self.in_memory() > 0 { SOON } else { GATHERED }).await;
+    }
+
     /// With the journal that keeps them meanwhile.
     pub(crate) fn new(journal: Option<Journal>) -> Self {
         let spool = Spool {
@@ -87,6 +103,7 @@ impl Spool {
             places: Mutex::default(),
             is_closing: AtomicBool::new(false),
             is_failing: AtomicBool::new(false),
+            unindexed: Mutex::default(),
         };
         journal.into_iter().for_each(|journal| spool.keep_in(journal));
         spool

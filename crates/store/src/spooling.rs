@@ -24,7 +24,7 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)
 /// How long whoever opens a store waits until it has taken what was left behind.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How many traces are read for the index of words at once.
-pub(crate) const INDEXED: u32 = 200;
+pub(crate) const INDEXED: u32 = 256;
 
 /// Traces on their way into the journal.
 struct HandedOver {
@@ -151,7 +151,8 @@ impl Store {
         if batches.is_empty() {
             return Ok(false);
         }
-        let rows = batches.iter().flat_map(|batch| &batch.rows).cloned().collect();
+        let rows: Vec<_> = batches.iter().flat_map(|batch| &batch.rows).cloned().collect();
+        let count = rows.len() as u64;
         match self.add_traces(rows).await {
             Ok(()) => {}
             Err(error) => match self.take_each_trace(&batches, error).await {
@@ -162,8 +163,29 @@ impl Store {
                 }
             },
         }
+        spool.unindexed().add(count);
         spool.end(batches).await;
         Ok(true)
+    }
+
+    /// Indexes the next traces. Not while others are written, nor behind the end.
+    async fn index_next(&self) {
+        let spool = self.spool();
+        let _turn = spool.waiting.turn().await;
+        let indexed = match spool.is_closing() {
+            true => Ok(0),
+            false => self.backend().index_traces(INDEXED).await,
+        };
+        match &indexed {
+            Ok(_) => spool.indexes(),
+            // That the store stands still is told where it takes no traces.
+            Err(error) if !error.is_everybodys() && spool.fails_to_index() => {
+                self.note(format!("new traces are not found by a search, nor summed up: {error}"));
+            }
+            Err(_) => {}
+        }
+        // Traces that cannot be indexed now are indexed with the next ones.
+        spool.unindexed().take(indexed.unwrap_or_default());
     }
 
     /// What waits comes into the database here.
@@ -253,9 +275,9 @@ type ToTell = (Arc<TraceRow>, Option<LostTrace>);
 
 async fn see_to_all(store: Store) {
     let [mut pause, longest] = PAUSES;
-    let waiting = &store.spool().waiting;
+    let spool = store.spool();
     loop {
-        waiting.gathered().await;
+        spool.gathered().await;
         if store.take_traces().await.is_err() {
             store.spool_again().await;
             sleep(pause).await;
@@ -263,32 +285,15 @@ async fn see_to_all(store: Store) {
             continue;
         }
         [pause, _] = PAUSES;
-        // Search finds them from now on. What comes meanwhile goes first, and what cannot be read now is with the next.
-        while is_indexed(&store).await && waiting.is_empty() {}
-        if waiting.is_done() {
-            return;
-        }
-    }
-}
-
-/// Indexes the next traces; says whether there may be more. Not while others are written, nor behind the end.
-async fn is_indexed(store: &Store) -> bool {
-    let spool = store.spool();
-    let _turn = spool.waiting.turn().await;
-    if spool.is_closing() {
-        return false;
-    }
-    match store.backend().index_traces(INDEXED).await {
-        Ok(count) => {
-            spool.indexes();
-            count > 0
-        }
-        // That the store stands still is told where it takes no traces.
-        Err(error) => {
-            if !error.is_everybodys() && spool.fails_to_index() {
-                store.note(format!("new traces are not found by a search, nor summed up: {error}"));
+        // A commit that is due goes first, until the index is too far behind.
+        while spool.unindexed().is_due() {
+            store.index_next().await;
+            if spool.waiting.has_enough() && !spool.unindexed().is_late() {
+                break;
             }
-            false
+        }
+        if !spool.unindexed().is_any() && spool.waiting.is_done() {
+            return;
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::journal::{Journal, Queued, Spot};
 use crate::refusals::Goods;
 use crate::row::NewRecord;
 use crate::store::Store;
-use crate::waiting::Answer;
+use crate::waiting::{Answer, SOON};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::spawn_blocking;
@@ -278,7 +278,7 @@ impl Store {
 async fn see_to_all(store: Store) {
     let [mut pause, longest] = PAUSES;
     loop {
-        store.waiting().gathered().await;
+        store.waiting().gathered(SOON).await;
         if store.take().await.is_err() {
             sleep(pause).await;
             pause = (pause * 2).min(longest);

@@ -16,7 +16,7 @@ use crate::trace::{
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thinkthrough_core::plane::{Masked, Tenant};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// How many traces are taken out in one step at first, at least and at most.
 const STEPS: [u32; 3] = [64, 8, 512];
@@ -24,6 +24,8 @@ const STEPS: [u32; 3] = [64, 8, 512];
 const STEP_TAKES: Duration = Duration::from_millis(10);
 /// How long whoever asks for sessions waits for those that came last.
 const SUMMING: Duration = Duration::from_secs(2);
+/// How long a search waits for the index of the traces that came last.
+const INDEXING: Duration = Duration::from_millis(500);
 /// How long the shortest pause between two steps is.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -109,7 +111,7 @@ impl Traces {
         Ok(rows.into_iter().map(Trace::from).collect())
     }
 
-    /// Those that are wanted and hold all these words, the newest first.
+    /// Those that are wanted and hold all these words, the newest first. Indexes the next traces before that.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -120,8 +122,13 @@ impl Traces {
         filter: TraceFilter,
     ) -> Result<TraceHits, StoreError> {
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-        let indexed_to = self.store.backend().traces_unindexed().await?;
-        let rows = self.store.backend().search_traces(words, within, filter).await?;
+        let backend = self.store.backend();
+        if backend.traces_unindexed().await?.is_some() {
+            // A person finds the trace of a moment ago. If the database cannot be written, the hits say what is missing.
+            drop(timeout(INDEXING, self.index()).await);
+        }
+        let indexed_to = backend.traces_unindexed().await?;
+        let rows = backend.search_traces(words, within, filter).await?;
         let traces = rows.into_iter().map(Trace::from).collect();
         Ok(TraceHits { traces, indexed_to: indexed_to.map(count) })
     }

@@ -15,8 +15,8 @@ use std::time::Duration;
 use thinkthrough_core::plane::Tenant;
 use tokio::sync::{MutexGuard as Turn, Notify};
 
-/// How long they wait for more.
-const SOON: Duration = Duration::from_millis(10);
+/// How long records wait for others before they are committed together.
+pub(crate) const SOON: Duration = Duration::from_millis(10);
 /// How many answers are taken at once, without waiting for more.
 const MANY: usize = 64;
 /// How many bytes of records may wait for a store that stands still; what comes then finds no room.
@@ -194,11 +194,16 @@ impl<T: Waits> Waiting<T> {
         !state.is_seen_to
     }
 
-    /// Comes back when many wait, or those that do have waited.
-    pub(crate) async fn gathered(&self) {
-        if self.state().weight < self.enough {
+    /// Whether so many wait as one commit takes.
+    pub(crate) fn has_enough(&self) -> bool {
+        self.state().weight >= self.enough
+    }
+
+    /// Returns when enough wait for a commit, or after this pause.
+    pub(crate) async fn gathered(&self, pause: Duration) {
+        if !self.has_enough() {
             // Nobody minds which of the two it was.
-            drop(tokio::time::timeout(SOON, self.many.notified()).await);
+            drop(tokio::time::timeout(pause, self.many.notified()).await);
         }
     }
 }

@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// So many rows have their words in one index.
 const ROWS: i64 = 1 << 16;
+/// So many segments of one level are merged into one of the next level. Fewer would be written more often.
+const SEGMENTS: u32 = 8;
 /// So many blocks of an index are given back in one step: half a megabyte.
 const BLOCKS: u32 = 128;
 /// So many blocks of an index are merged in one step, so that erased words go.
@@ -69,7 +71,8 @@ impl<'c> Adding<'c> {
                 "CREATE VIRTUAL TABLE {index} USING fts5(
                      reasoning_text, response_text, content = '', contentless_delete = 1
                  );
-                 INSERT INTO {index} ({index}, rank) VALUES ('deletemerge', 0);"
+                 INSERT INTO {index} ({index}, rank) VALUES ('deletemerge', 0);
+                 INSERT INTO {index} ({index}, rank) VALUES ('automerge', {SEGMENTS});"
             ))?;
         }
         Ok(())

@@ -12,7 +12,7 @@ on_each_database! {
     a_trace_is_kept_once_and_whole,
     traces_are_listed_by_what_is_asked_for_and_page_by_page,
     words_are_found_where_they_are_looked_for,
-    what_is_not_indexed_yet_is_said,
+    a_search_indexes_the_next_traces_and_says_what_is_missing,
     traces_are_summed_up_by_time_and_model_and_lists_are_brief,
     sessions_are_listed_by_their_newest_trace_and_page_by_page,
     old_traces_go_and_new_ones_are_still_found,
@@ -192,17 +192,19 @@ async fn words_are_found_where_they_are_looked_for(folder: Folder) {
     assert_eq!(ids(&hits.traces), ["3"]);
 }
 
-async fn what_is_not_indexed_yet_is_said(folder: Folder) {
+async fn a_search_indexes_the_next_traces_and_says_what_is_missing(folder: Folder) {
     let traces = folder.open().await.unwrap().traces();
     let find = || traces.search("word", TraceText::All, TraceFilter::default());
     traces.add(vec![trace("1", 1, "word", "")]).await.unwrap();
-    assert_eq!(traces.index().await.unwrap(), 1);
-    traces.add(vec![trace("2", 2, "word", "")]).await.unwrap();
     let hits = find().await.unwrap();
-    assert_eq!((ids(&hits.traces), hits.indexed_to), (vec!["1"], Some(2)));
-    assert_eq!((traces.index().await.unwrap(), traces.index().await.unwrap()), (1, 0));
+    assert_eq!((ids(&hits.traces), hits.indexed_to), (vec!["1"], None));
+    // These are more than one step indexes.
+    let more = |at: u64| trace(&format!("{at}"), at, if at == 301 { "word" } else { "" }, "");
+    traces.add((2..302).map(more).collect()).await.unwrap();
     let hits = find().await.unwrap();
-    assert_eq!((ids(&hits.traces), hits.indexed_to), (vec!["2", "1"], None));
+    assert_eq!((ids(&hits.traces), hits.indexed_to), (vec!["1"], Some(258)));
+    let hits = find().await.unwrap();
+    assert_eq!((ids(&hits.traces), hits.indexed_to), (vec!["301", "1"], None));
 }
 
 async fn traces_are_summed_up_by_time_and_model_and_lists_are_brief(folder: Folder) {
