@@ -46,7 +46,7 @@ fn answered<T>(state: &RequestState, waited: Waited<T>) -> Option<T> {
     match waited {
         Waited::Answered(Ok(answer)) => return Some(answer),
         Waited::Answered(Err(VaultError(_))) | Waited::Late => {
-            state.reporter.tell(&Progress::Blind)
+            state.reporter.tell(&Progress::Blind);
         }
     }
     None

@@ -84,7 +84,7 @@ pub(crate) async fn serve_request(
     let stages = async {
         stages(gateway, connection, &state, (parts, body), place)
             .await
-            .unwrap_or_else(|early| early)
+            .unwrap_or_else(|early| *early)
     };
     let answer = tokio::select! {
         done = Caught(Box::pin(stages)) => done.unwrap_or_else(|()| {
@@ -108,7 +108,7 @@ async fn stages(
     state: &Arc<RequestState>,
     (mut parts, body): (Parts, Inbound),
     place: Result<Place, Nowhere>,
-) -> Result<Response<Flow>, Response<Flow>> {
+) -> Result<Response<Flow>, Box<Response<Flow>>> {
     let began = Instant::now();
     let wire = spoken(&place);
     let place = accept(connection, state, &parts, &body, place)?;
@@ -117,14 +117,14 @@ async fn stages(
     let may_look = may_look(connection, state, &parts);
     if let Place::Viewer { path } = &place {
         if !may_look {
-            return Err(elsewhere(state, "the viewer is"));
+            return Err(Box::new(elsewhere(state, "the viewer is")));
         }
         let (pace, port) = (&connection.pace, connection.local.port());
         let visit = ui::Visit { gateway, state, pace, parts, body, port };
         return Ok(Box::pin(ui::answer(visit, path)).await);
     }
     if place == Place::Metrics && !may_look {
-        return Err(elsewhere(state, "metrics are"));
+        return Err(Box::new(elsewhere(state, "metrics are")));
     }
     if place == Place::Root && open::are_keys_known(state) {
         let has_viewer = may_look && !state.options.has_admin;
@@ -135,7 +135,8 @@ async fn stages(
     }
 
     let admitted = identify(state, &mut parts).await;
-    let state = admitted.map_err(|rejection| turned_away(&state.reporter, wire, &rejection))?;
+    let state =
+        admitted.map_err(|rejection| Box::new(turned_away(&state.reporter, wire, &rejection)))?;
     let tenant = state.pass.as_ref().map(|pass| pass.tenant.to_string()).unwrap_or_default();
     state.reporter.tell(&Progress::Admitted { tenant: &tenant, took: began.elapsed() });
 
@@ -176,20 +177,20 @@ fn accept(
     parts: &Parts,
     body: &Inbound,
     place: Result<Place, Nowhere>,
-) -> Result<Place, Response<Flow>> {
+) -> Result<Place, Box<Response<Flow>>> {
     if parts.headers.len() > HEAD_LINES {
         let message = format!("the head has more than {HEAD_LINES} lines; send fewer");
         let rejection = rejection(431, "request_headers_too_large", message);
-        return Err(refusal(spoken(&place), &rejection));
+        return Err(Box::new(refusal(spoken(&place), &rejection)));
     }
     let (local, hosts) = (connection.local, state.options.hosts.as_slice());
     let visit = Visit { local, hosts, has_body: !body.is_end_stream() };
-    admission::check(parts, &visit).map_err(|rejection| refusal(None, &rejection))?;
-    let place = place.map_err(|nowhere| open::nowhere(nowhere, parts.uri.path()))?;
+    admission::check(parts, &visit).map_err(|rejection| Box::new(refusal(None, &rejection)))?;
+    let place = place.map_err(|nowhere| Box::new(open::nowhere(nowhere, parts.uri.path())))?;
     let is_for_admins =
         matches!(place, Place::Metrics | Place::Live | Place::Ready | Place::Viewer { .. });
     match connection.is_admin && !is_for_admins {
-        true => Err(open::nowhere(Nowhere::Path, parts.uri.path())),
+        true => Err(Box::new(open::nowhere(Nowhere::Path, parts.uri.path()))),
         false => Ok(place),
     }
 }
