@@ -78,10 +78,10 @@ fn a_model_without_its_key_says_which_variable_to_set_and_a_misspelt_name_which_
 fn the_gateway_says_which_variable_to_set_too() {
     let gateway = Server::start("serve", &[]);
     let messages = json!([{"role": "user", "content": "Hi"}]);
-    let body = json!({"model": "gpt-4o", "messages": messages}).to_string();
+    let body = json!({"model": "deepseek-chat", "messages": messages}).to_string();
     let answer = gateway.ask("/v1/chat/completions", &body);
     assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
-    assert!(answer.contains("set `OPENAI_API_KEY`"), "{answer}");
+    assert!(answer.contains("set `DEEPSEEK_API_KEY`"), "{answer}");
 }
 
 #[test]

@@ -114,8 +114,8 @@ fn action(matches: &Matches<'_>, step: &Step, known: &OfStep, evidence: &[Eviden
     }
 }
 
-/// Decides about a thought that the client sends. The record that has its payload names its maker, wherever the client has
-/// moved it; else the form of the payload does.
+/// Decides about a thought that the client sends. The record that has its words or its payload names its maker, wherever
+/// the client has moved it; else the form of the payload does.
 /// An unknown maker's thought keeps its seal on its own wire only.
 fn of_the_client(matches: &Matches<'_>, step: &Step, found: Option<&Match>) -> Action {
     let Ask { contract, origin, is_own_wire, .. } = *matches.ask;
@@ -130,7 +130,7 @@ fn of_the_client(matches: &Matches<'_>, step: &Step, found: Option<&Match>) -> A
     };
     let reads = match of_record.filter(|head| is_its(step, head)) {
         Some(head) => Some(reads(&head.origin)),
-        None => one_reads(&mut matches.makers_of_payloads(step))
+        None => one_reads(&mut matches.makers_of_thoughts(step))
             .or_else(by_form)
             .or_else(|| one_reads(&mut makers()).filter(|reads| !reads)),
     };

@@ -48,9 +48,9 @@ pub(crate) fn shows_copy(step: &Step, head: &Head) -> bool {
 }
 
 impl<'a> Matches<'a> {
-    /// The makers of the payloads that the client sends in this step, by the records that have these payloads.
-    pub(crate) fn makers_of_payloads(&self, step: &Step) -> impl Iterator<Item = &'a Origin> {
-        let heads = step.payloads().flat_map(|key| self.with_key(&key));
+    /// The makers of the thought that the client sends in this step, by the records that have its words or its payloads.
+    pub(crate) fn makers_of_thoughts(&self, step: &Step) -> impl Iterator<Item = &'a Origin> {
+        let heads = step.thoughts().flat_map(|key| self.with_key(&key));
         heads.filter(|(_, head)| is_its(step, head)).map(|(_, head)| &head.origin)
     }
 
@@ -62,8 +62,12 @@ impl<'a> Matches<'a> {
     /// Of these records the one that the target cannot read, and of which the answer shows a copy.
     pub(crate) fn foreign_copy(&self, step: &Step) -> Option<Evidence> {
         let (contract, own) = (self.ask.contract, self.ask.origin);
-        let mut hinted = self.hinted(step).filter(|(_, head)| shows_copy(step, head));
-        let (record, head) = hinted.find(|(_, head)| !contract.can_read(&head.origin, own))?;
+        let reads = |head: &Head| contract.can_read(&head.origin, own);
+        let copied = || step.visible.copy.into_iter().flat_map(|words| self.with_key(&words));
+        // Words that a model thought whose thoughts the target reads are no foreign ones.
+        let foreign = copied().all(|(_, head)| !reads(head)).then(copied);
+        let mut hinted = self.hinted(step).chain(foreign.into_iter().flatten());
+        let (record, head) = hinted.find(|(_, head)| shows_copy(step, head) && !reads(head))?;
         Some(Evidence {
             id: head.id.clone(),
             record,

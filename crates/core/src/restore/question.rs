@@ -91,10 +91,9 @@ impl Step {
         self.answered.into_iter().chain(self.elsewhere.filter(|it| self.answered != Some(*it)))
     }
 
-    /// The keys of the payloads that the client sends.
-    pub(super) fn payloads(&self) -> impl Iterator<Item = Key> {
-        let whole = self.own.and_then(|own| own.payloads);
-        whole.into_iter().chain(self.seals.iter().copied())
+    /// The keys of the thought that the client sends: its words, and its payloads.
+    pub(super) fn thoughts(&self) -> impl Iterator<Item = Key> {
+        self.own.into_iter().flat_map(Thought::keys).chain(self.seals.iter().copied())
     }
 
     /// Whether a record with this key answered the same history.
@@ -219,7 +218,7 @@ impl Question {
         for step in &self.steps {
             keys.extend(step.visible.calls.iter().filter_map(|call| call.names));
             keys.extend(step.ticket);
-            keys.extend(step.payloads());
+            keys.extend(step.thoughts().chain(step.visible.copy));
             if !step.is_anchored() {
                 keys.extend(step.histories());
             }

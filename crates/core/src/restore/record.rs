@@ -53,10 +53,10 @@ pub struct Head {
 }
 
 impl Head {
-    /// All keys by which the record is found: those of its answer, and those of its payloads, which name its maker.
+    /// All keys by which the record is found: those of its answer, and those of its thought, which name its maker.
     pub fn all_keys(&self) -> impl Iterator<Item = Key> {
-        let payloads = self.thought.and_then(|thought| thought.payloads);
-        self.keys.all().chain(payloads).chain(self.seals.iter().copied())
+        let thought = self.thought.into_iter().flat_map(Thought::keys).chain(self.words);
+        self.keys.all().chain(thought).chain(self.seals.iter().copied())
     }
 }
 
@@ -150,6 +150,11 @@ pub struct Thought {
 }
 
 impl Thought {
+    /// Its words, and its payloads.
+    pub(super) fn keys(self) -> impl Iterator<Item = Key> {
+        self.text.into_iter().chain(self.payloads)
+    }
+
     /// The digest of what is thought in `blocks`; `None` where nothing is. White space alone is a filler, no thought, and
     /// so is a value that only stands where a signature should.
     pub(super) fn of<'b>(

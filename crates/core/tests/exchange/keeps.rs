@@ -74,6 +74,8 @@ impl Habit {
 struct Truth {
     maker: Origin,
     words: Vec<String>,
+    /// The client has changed the words and what stood before them, so that they may be anybody's.
+    is_reworded: bool,
 }
 
 /// An answer of this model; the number makes its words and seals its own.
@@ -105,7 +107,10 @@ fn said(target: &Target, number: usize, has_call: bool) -> (String, Truth) {
         ..Answer::default()
     };
     let words = vec![format!("KEPT{number:06}THOUGHT"), seal];
-    (target.wire.write_response(&answer), Truth { maker: target.origin(None), words })
+    (
+        target.wire.write_response(&answer),
+        Truth { maker: target.origin(None), words, is_reworded: false },
+    )
 }
 
 /// One conversation; gives how many requests it made.
@@ -116,12 +121,15 @@ fn conversation(world: u64, targets: &[Target]) -> usize {
     gateway.settings = settings();
     gateway.handling.thoughts = Thoughts::Show;
     let (mut contents, mut truths, mut requests) = (Vec::new(), Vec::<Truth>::new(), 0);
-    let mut is_edited = false;
+    let mut habits = Vec::new();
     for question in 0..3 + random.below(3) {
         if question > 0 && random.below(4) == 0 {
             // Answers without calls are not found by their history any more.
             contents[0] = Content::text(Speaker::Human, format!("Rather {question}?"));
-            is_edited = true;
+            let edited = |(truth, habit): (&mut Truth, &Habit)| {
+                truth.is_reworded |= matches!(habit, Habit::Edits);
+            };
+            truths.iter_mut().zip(&habits).for_each(edited);
         }
         contents.push(Content::text(Speaker::Human, format!("Question {question}?")));
         let calls = random.below(3);
@@ -136,10 +144,9 @@ fn conversation(world: u64, targets: &[Target]) -> usize {
             requests += 1;
             let sent = prepared.body.as_deref().unwrap_or(&body);
             let (contract, own) = (&gateway.target.rule.contract, gateway.target.origin(None));
-            for Truth { maker, words } in &truths {
+            for Truth { maker, words, is_reworded } in &truths {
                 if !contract.can_read(maker, &own) {
-                    // Plain words behind an edited history may be anybody's; a seal names its maker.
-                    let words = if is_edited { &words[1..] } else { &words[..] };
+                    let words = if *is_reworded { &words[1..] } else { &words[..] };
                     let gone = words.iter().find(|word| sent.contains(word.as_str()));
                     assert_eq!(gone, None, "world {world}: {maker:?} to {own:?}:\n{body}\n{sent}");
                 }
@@ -149,6 +156,7 @@ fn conversation(world: u64, targets: &[Target]) -> usize {
             let (got, _) = gateway.answer(prepared, &[&says], None);
             let got = if got.is_empty() { says } else { got };
             let habit = HABITS[random.below(HABITS.len())];
+            habits.push(habit);
             contents.push(habit.shown(read(gateway.caller, &got)));
             if round < calls {
                 contents.push(result(contents.last().unwrap()));
