@@ -126,6 +126,7 @@ fn a_shell_suspends_the_chat_and_continues_it_with_its_screen() {
     pty.see("ask, or type");
     pty.press(CTRL_D);
     pty.see("continue with: think chat --session");
+    pty.wait("a prompt", |screen| screen.contents().trim_end().ends_with(['#', '$']));
     pty.line("exit");
     pty.end();
 }
