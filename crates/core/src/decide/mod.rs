@@ -339,7 +339,7 @@ impl<'c> Looked<'c> {
         let is_off = fallback == Fallback::Off;
         let is_alone = is_off && self.refused.is_empty();
         let hook = hook.map(|hook| if is_alone { hook.alone() } else { hook });
-        let put_back = records::put_back(&answers, &self.opened);
+        let put_back = records::put_back(&answers, &self.opened, &input.vault);
         applied.decisions.append(&mut answers);
         in_order(&mut applied.decisions);
         Decided { applied: Applied { contents, ..applied }, is_off, missing: None, put_back, hook }

@@ -69,12 +69,14 @@ fn opened(
 }
 
 /// The thoughts that go back, once that is settled.
-pub(super) fn put_back(answers: &[Decision], opened: &[Opened]) -> PutBack {
+pub(super) fn put_back(answers: &[Decision], opened: &[Opened], vault: &Vault<'_>) -> PutBack {
     let has_own = answers.iter().any(|it| it.action == Action::Keep);
     let restored = answers.iter().zip(opened).filter(|(it, _)| it.action == Action::Restore);
     let records = restored.filter_map(|(it, opened)| {
-        let kept = opened.0.first()?.as_ref()?;
-        Known::of(&it.found()?.id, kept)
+        let (kept, id) = (opened.0.first()?.as_ref()?, &it.found()?.id);
+        let record = vault.found.iter().find(|it| it.head.id == *id)?;
+        let (maker, asked) = (&record.head.origin, vault.origin);
+        Known::of(id, kept, maker.is_beside(asked) && maker.account == asked.account)
     });
     PutBack { records: records.collect(), has_own }
 }

@@ -3,6 +3,7 @@
 //! A record that is blamed is lost for good, so nothing is held against one on suspicion. It is blamed where the
 //! refusal names it: by an id or a payload of it, or by the message that it stands in. A refusal that names nothing
 //! blames the only thought that was put back, if the client sent none of its own; of several it blames none.
+//! Only the address that made a thought can say that it is bad. At another one it is only left out.
 
 use super::named::{Named, SHORTEST, is_named, short};
 use super::{Repair, refusal, unlisted};
@@ -68,11 +69,13 @@ pub struct PutBack {
 pub(super) struct Known {
     record: String,
     names: Vec<String>,
+    /// The address and account that are asked made it.
+    is_own: bool,
 }
 
 impl Known {
     /// `None` for a plain thought: nothing of it can be refused in these words.
-    pub(super) fn of(record: &str, kept: &Kept) -> Option<Self> {
+    pub(super) fn of(record: &str, kept: &Kept, is_own: bool) -> Option<Self> {
         let mut names = Vec::new();
         let mut payloads = Vec::new();
         for block in &kept.blocks {
@@ -88,7 +91,7 @@ impl Known {
         }
         names.extend(payloads.into_iter().flatten().cloned());
         names.retain(|name| name.len() >= SHORTEST);
-        (!names.is_empty()).then(|| Known { record: record.to_owned(), names })
+        (!names.is_empty()).then(|| Known { record: record.to_owned(), names, is_own })
     }
 }
 
@@ -131,6 +134,13 @@ impl PutBack {
         Some(if is_own && repair == Repair::Omit { Repair::Replace } else { repair })
     }
 
+    /// Those of these records that the refusing address and account made themselves.
+    #[must_use]
+    pub fn own(&self, records: &[String]) -> Vec<String> {
+        let own = self.records.iter().filter(|it| it.is_own && records.contains(&it.record));
+        own.map(|it| it.record.clone()).collect()
+    }
+
     /// The records that `refusal` blames, of those that were put back into `body`.
     #[must_use]
     pub fn at_fault(&self, refusal: &str, body: &[u8]) -> Vec<String> {
@@ -163,7 +173,7 @@ mod tests {
             ..Thinking::new("hm", "thinking")
         };
         let kept = Kept { blocks: vec![Block::Thinking(thinking)] };
-        Known::of(record, &kept).unwrap()
+        Known::of(record, &kept, true).unwrap()
     }
 
     fn two() -> PutBack {
@@ -215,6 +225,18 @@ mod tests {
     }
 
     #[test]
+    fn u_20_another_address_says_nothing_about_a_record() {
+        let mut sent = two();
+        sent.records[0].is_own = false;
+        let both = ["one".to_owned(), "two".to_owned()];
+        let refusal = "messages.1.content.0: Invalid `signature` in `thinking` block";
+        // It is left out there, and stays good for the address that made it.
+        let at_fault = sent.at_fault(refusal, BODY);
+        assert_eq!((&at_fault[..], sent.own(&at_fault)), (&both[..1], Vec::new()));
+        assert_eq!(sent.own(&both), ["two"]);
+    }
+
+    #[test]
     fn u_20_what_is_no_fault_of_the_thought_blames_nobody() {
         for (refusal, cause) in [
             (
@@ -232,6 +254,6 @@ mod tests {
         }
         let plain =
             Kept { blocks: vec![Block::Thinking(Thinking::new("hm", "reasoning_content"))] };
-        assert!(Known::of("plain", &plain).is_none());
+        assert!(Known::of("plain", &plain, true).is_none());
     }
 }

@@ -106,8 +106,9 @@ impl Mending {
             Repair::Replace if is_replaced => Repair::Omit,
             repair => repair,
         };
-        let cause = RefusalCause::of(refusal).filter(|_| !records.is_empty());
-        let fault = cause.map(|cause| (cause, records.clone())).or_else(|| self.fault.clone());
+        let own = put_back.own(&records);
+        let cause = RefusalCause::of(refusal).filter(|_| !own.is_empty());
+        let fault = cause.map(|cause| (cause, own)).or_else(|| self.fault.clone());
         let mut next = Mending { repaired: Some(repaired), is_narrow, fault, ..self.clone() };
         if !named.is_empty() {
             next.named.push((named, records));
@@ -144,7 +145,7 @@ impl Mending {
         &self.marks
     }
 
-    /// The records of the vault that are to blame, once the request was taken without them, and why.
+    /// The records of the vault that are bad for everybody, once the request was taken without them, and why.
     #[must_use]
     pub fn fault(&self) -> Option<(RefusalCause, &[String])> {
         self.fault.as_ref().map(|(cause, records)| (*cause, records.as_slice()))
