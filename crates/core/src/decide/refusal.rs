@@ -2,7 +2,7 @@
 
 use super::refused::RefusalCause;
 use super::repair::Repair;
-use super::unlisted::{has_word, names_thoughts};
+use super::unlisted::{has_word, names_past_thoughts};
 use crate::wire::chat_completions::SIBLINGS;
 
 struct Refusal {
@@ -103,13 +103,9 @@ pub(super) fn cause(refusal: &str) -> Option<RefusalCause> {
 #[must_use]
 pub(super) fn names_history(failure: &str) -> bool {
     let failure = failure.to_ascii_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| failure.contains(word));
-    let is_about_thoughts = has(&["thinking", "thought", "reasoning"])
-        && has(&["signature", "history", "conversation", "encrypted"]);
     repair(&failure).is_some()
-        || names_thoughts(&failure)
+        || names_past_thoughts(&failure)
         || failure.contains("in an assistant message")
-        || is_about_thoughts
 }
 
 fn said(refusal: &str) -> impl Iterator<Item = &'static Refusal> {

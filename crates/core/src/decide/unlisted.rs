@@ -102,9 +102,28 @@ pub(super) fn repair(refusal: &str, body: &[u8], target: &Target) -> Option<Repa
     Some(Repair::Omit)
 }
 
-/// Whether a refusal speaks of thoughts. It is in lower case.
+/// Words for thoughts. In refusals they also name parameters, so that another word has to say that the history is meant.
+const WORDS: [&str; 3] = ["reasoning", "thinking", "thought"];
+
+/// Words for earlier answers and what they carry.
+const PAST: [&str; 8] =
+    ["back", "conversation", "earlier", "encrypted", "history", "previous", "prior", "signature"];
+
+/// Words for the places of a conversation.
+const PLACES: [&str; 6] = ["message", "messages", "tool call", "tool calls", "turn", "turns"];
+
+/// Whether a refusal speaks of the thoughts of a conversation. It is in lower case.
 pub(super) fn names_thoughts(refusal: &str) -> bool {
-    THOUGHTS.iter().any(|name| refusal.contains(name))
+    let has = |words: &[&str]| words.iter().any(|word| has_word(refusal, word));
+    names_past_thoughts(refusal)
+        || has(&["thoughts", "chain of thought", "chain-of-thought"])
+        || has(&WORDS) && has(&PLACES)
+}
+
+/// Whether a failure speaks of earlier thoughts, and not of thinking that failed just now. It is in lower case.
+pub(super) fn names_past_thoughts(failure: &str) -> bool {
+    let has = |words: &[&str]| words.iter().any(|word| has_word(failure, word));
+    THOUGHTS.iter().any(|name| failure.contains(name)) || has(&WORDS) && has(&PAST)
 }
 
 /// Whether a refusal quotes this value and lists others in its place.
@@ -213,8 +232,18 @@ mod tests {
             ("your messages with reasoning_content are too long", with, Some(Repair::Omit)),
             ("Assistant messages need `reasoning`", without, field),
             ("messages[1]: the thinking block is missing", without, Some(Repair::Return(None))),
+            ("We need the reasoning of message 1 as it was", with, Some(Repair::Omit)),
+            ("Invalid history: thinking found", with, Some(Repair::Omit)),
+            ("thoughts may not be sent", with, Some(Repair::Omit)),
+            ("Please pass the reasoning back", without, Some(Repair::Return(None))),
+            ("the prior reasoning is required", without, Some(Repair::Return(None))),
+            ("an answer must include its thoughts", without, Some(Repair::Return(None))),
+            ("reasoning must be provided for tool calls", without, Some(Repair::Return(None))),
             ("Rate limit reached", with, None),
             ("A call has no result", with, None),
+            // A parameter is meant.
+            ("This model does not support reasoning", with, None),
+            ("thinking budgets start at 1024", with, None),
         ] {
             assert_eq!(asked(refusal, body), expected, "{refusal}");
         }
