@@ -271,7 +271,9 @@ fn tell(held: &mut Option<Vec<Problem>>, sink: &mut dyn Sink) {
 /// What the user should know of a request that goes out a second time.
 fn again(repair: Repair, target: &Target) -> Problem {
     let what = match repair {
-        Repair::Forbid | Repair::Omit | Repair::Replace => {
+        // A fact about the model, which lives as long as its store or process.
+        Repair::Forbid => "thoughts in this request: it goes again without them".to_owned(),
+        Repair::Omit | Repair::Replace => {
             "thoughts in this request: it goes again without them, and they stay out".to_owned()
         }
         Repair::Efforts(efforts) if efforts == Efforts::default() => {
