@@ -85,6 +85,7 @@ mod taking;
 mod touched;
 mod trace;
 mod traces;
+mod unfinished;
 mod unindexed;
 mod unwritten;
 mod vault;

@@ -10,7 +10,9 @@ use crate::keys::TenantKeys;
 use crate::row::{NewResponse, OwnerRow, ResponseRow};
 use crate::seal::{Kind, bind};
 use crate::store::Store;
+use crate::unfinished::finished;
 use std::collections::HashMap;
+use std::sync::Arc;
 use thinkthrough_core::plane::Tenant;
 
 /// The answers of one tenant that are kept by their ids. Clones are handles to the same ones.
@@ -128,6 +130,7 @@ impl Responses {
         previous: Option<&str>,
         resource: Option<Vec<u8>>,
     ) -> Result<(), StoreError> {
+        let _unfinished = self.store.unfinished().write(&self.tenant, id);
         for _ in 0..2 {
             let keys = self.store.keys_or_new(&self.tenant).await?;
             let (key_id, key) = keys.current().ok_or(StoreError::Closed)?;
@@ -178,14 +181,32 @@ impl Responses {
     }
 
     async fn read(&self, id: &str, limit: u32) -> Result<Vec<Vec<u8>>, StoreError> {
-        let Some(keys) = self.store.keys(&self.tenant).await? else { return Ok(Vec::new()) };
-        let id = digest(&keys, id).to_vec();
-        let mut rows = self.store.backend().responses(keys.nr, id, limit).await?;
+        let unfinished = self.store.unfinished().of(&self.tenant, id);
+        let (mut keys, mut rows) = self.rows(id, limit).await?;
+        if rows.is_empty() && !unfinished.is_empty() {
+            finished(unfinished).await;
+            (keys, rows) = self.rows(id, limit).await?;
+        }
+        let Some(keys) = keys else { return Ok(Vec::new()) };
         let keys =
             self.store.keys_with(keys, &self.tenant, rows.iter().map(|row| row.key_id)).await?;
         self.store.touch(rows.iter().map(|row| row.thread));
         rows.reverse();
         rows.iter().map(|row| self.open(&keys, row)).collect()
+    }
+
+    /// The rows of a response and of those that it goes on from, with the keys of the tenant, if it has any.
+    async fn rows(
+        &self,
+        id: &str,
+        limit: u32,
+    ) -> Result<(Option<Arc<TenantKeys>>, Vec<ResponseRow>), StoreError> {
+        let Some(keys) = self.store.keys(&self.tenant).await? else {
+            return Ok((None, Vec::new()));
+        };
+        let id = digest(&keys, id).to_vec();
+        let rows = self.store.backend().responses(keys.nr, id, limit).await?;
+        Ok((Some(keys), rows))
     }
 
     fn open(&self, keys: &TenantKeys, row: &ResponseRow) -> Result<Vec<u8>, StoreError> {

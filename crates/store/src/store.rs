@@ -21,6 +21,7 @@ use crate::slices::Slices;
 use crate::spool::Spool;
 use crate::sqlite::Sqlite;
 use crate::touched::Touched;
+use crate::unfinished::Unfinished;
 use crate::unwritten::Unwritten;
 use crate::waiting::{Answer, Waiting};
 use std::collections::HashMap;
@@ -58,6 +59,7 @@ struct Inner {
     journal: Option<Journal>,
     spill_files: Option<SpillFiles>,
     unwritten: Unwritten,
+    unfinished: Unfinished,
     recent: Recent,
     clock: Clock,
     /// The file; `None` for a server.
@@ -138,6 +140,7 @@ impl Store {
             journal,
             spill_files,
             unwritten: Unwritten::default(),
+            unfinished: Unfinished::default(),
             recent: Recent::default(),
             clock: Clock::default(),
             file,
@@ -264,6 +267,10 @@ impl Store {
 
     pub(crate) fn unwritten(&self) -> &Unwritten {
         &self.inner.unwritten
+    }
+
+    pub(crate) fn unfinished(&self) -> &Unfinished {
+        &self.inner.unfinished
     }
 
     pub(crate) fn recent(&self) -> &Recent {

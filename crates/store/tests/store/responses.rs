@@ -7,6 +7,7 @@ use thinkthrough_store::{Limits, Moment, Pruned, StoreError};
 
 on_each_database! {
     an_answer_is_kept_by_its_id_and_replaced_and_deleted,
+    an_answer_is_found_while_it_is_being_written,
     answers_that_go_on_from_each_other_come_in_order,
     t_10_an_id_of_another_tenant_is_unknown,
     answers_that_go_on_from_each_other_go_together,
@@ -30,6 +31,16 @@ async fn an_answer_is_kept_by_its_id_and_replaced_and_deleted(folder: Folder) {
     );
     responses.put("resp_1", b"", Some("resp_1")).await.unwrap();
     assert_eq!(responses.get("resp_1").await, Ok(Some(Vec::new())));
+}
+
+async fn an_answer_is_found_while_it_is_being_written(folder: Folder) {
+    let store = folder.open().await.unwrap();
+    let responses = store.responses(&Tenant::local());
+    for number in 0..20 {
+        let id = format!("resp_{number}");
+        let (put, got) = tokio::join!(responses.put(&id, b"said", None), responses.get(&id));
+        assert_eq!((put, got), (Ok(()), Ok(Some(b"said".to_vec()))), "{number}");
+    }
 }
 
 async fn t_10_every_tenant_learns_who_owns_a_provider_resource(folder: Folder) {
