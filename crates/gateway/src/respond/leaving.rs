@@ -118,7 +118,7 @@ pub(crate) struct Lasting {
     waiting: Option<Waiting>,
     stage: watch::Receiver<Stage>,
     reporter: Arc<Reporter>,
-    /// RequestCharges of a whole answer. They are booked in full if the upstream is lost or too late.
+    /// The charges of a whole answer. They are booked in full if the upstream is lost or too late.
     booked: Option<Arc<RequestCharges>>,
 }
 

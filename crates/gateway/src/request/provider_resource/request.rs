@@ -8,14 +8,14 @@ use thinkthrough_core::wire::resource::{Kind, Place, Resource, candidates};
 use thinkthrough_core::wire::{self, Wire};
 use thinkthrough_json::Val;
 
-/// Members within which a request of a provider's own API holds further requests: batches, and lines of their files.
+/// Members of a provider's own API that contain further requests: batches, and lines of their files.
 const ENVELOPES: &[&str] =
     &["batch", "body", "inputConfig", "input_config", "params", "request", "requests"];
 
 /// The ids in a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ids {
-    /// Those at places where the API resolves ids.
+    /// Ids at places where the API resolves ids.
     pub(crate) resolved: BTreeSet<Resource>,
     /// Values anywhere that may be ids.
     pub(crate) values: BTreeSet<String>,
@@ -45,7 +45,7 @@ impl Ids {
         ids
     }
 
-    /// The ids in the parameters of an address, or in the fields of a form.
+    /// The ids in the parameters of a URL, or in the fields of a form.
     pub(crate) fn of_parameters(query: Option<&str>) -> Self {
         let mut ids = Ids::default();
         let pairs = query.unwrap_or_default().split('&');

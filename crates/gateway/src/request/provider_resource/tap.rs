@@ -85,7 +85,7 @@ impl Tap {
             Purpose::Model => None,
             Purpose::Creation(kind) => Some((Some(*kind), false)),
             Purpose::Use { resource, created, is_whole } => {
-                // The content of a file is its owner's own words.
+                // The content of a file is text of its owner, so it is not searched.
                 let lists = matches!(
                     resource.kind,
                     Kind::Batch | Kind::Job | Kind::Operation | Kind::Upload
@@ -109,7 +109,7 @@ impl Tap {
         self.is_stream = false;
     }
 
-    /// Takes bytes of a stream that no other task waits for, and records at once what they create.
+    /// Takes bytes of a stream, and records new resources in a background task.
     pub(crate) fn hear(&mut self, bytes: &[u8]) {
         self.push(bytes);
         if self.is_stream
@@ -125,7 +125,7 @@ impl Tap {
             return;
         }
         self.rest.extend_from_slice(bytes);
-        // A long line comes in many pieces, and is looked through once.
+        // A long line arrives in many pieces; waiting for its end parses it only once.
         if self.is_stream && bytes.contains(&b'\n') {
             self.take_lines();
         }
@@ -149,7 +149,7 @@ impl Tap {
         }
     }
 
-    /// Records what the answer created so far. `None` if it created nothing.
+    /// Records the resources created so far. `None` if there are none.
     pub(crate) fn work(&mut self) -> Option<impl Future<Output = bool> + Send + use<>> {
         if !self.is_stream {
             let whole = std::mem::take(&mut self.rest);
