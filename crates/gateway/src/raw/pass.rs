@@ -281,7 +281,7 @@ pub(crate) async fn pass(
         state.reporter.tell(&Progress::TryFailed { reason: sending::refusal(answer.status) });
     }
     if is_error && send.method != Method::HEAD {
-        // Remains of a credential can only be recognised in the whole body.
+        // A credential that the upstream quotes can only be removed from the whole body.
         answer.headers.remove(CONTENT_LENGTH);
         let flow = Flow::whole(answer.body.collect_error(REFUSAL).await);
         return Ok(relayed(answer.status, &answer.headers, answer.extensions, flow));

@@ -58,7 +58,7 @@ pub(crate) fn most(
 }
 
 /// The API by which the gateway reads the cost of this request. `None` if the key has no budget, or the request only
-/// reads or deletes.
+/// reads or deletes. Refuses a request with a budget if its API is unknown.
 pub(crate) fn may_spend(
     state: &RequestState,
     method: &Method,

@@ -388,7 +388,7 @@ async fn whole(
     Ok(Whole { answer, is_unsaved })
 }
 
-/// Reads the body within its size limit. The limit is that of a request body if the answer is translated.
+/// Reads the body within its size limit, which for a translated answer is the limit of a request body.
 async fn read(reading: &mut Reading, state: &RequestState) -> Result<(), Rejection> {
     let (limit, times) = match reading.live.is_relayed() {
         true => (state.options.answer.bytes, 1),

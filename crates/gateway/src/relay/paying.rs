@@ -46,7 +46,8 @@ impl Caller {
         if self.is_counted {
             return Payer(spender);
         }
-        // If the store is late or away, the tenant's secret is unknown. Its trace is still written, with a secret of this process.
+        // If the store is late or away, the tenant's secret is unknown. Its trace is still written, with a secret of
+        // this process.
         let stranger = || Some((tenant.clone().filter(|_| vaults.is_some())?, names::secret()));
         let labels = owner.or_else(stranger).filter(|_| self.is_kept);
         let labels =

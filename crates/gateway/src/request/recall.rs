@@ -21,7 +21,7 @@ use thinkthrough_core::wire::Wire;
 use thinkthrough_core::wire::responses::Responses;
 use thinkthrough_json::{Doc, Val};
 
-/// The result of [`recall`]: the changed request, and the data to store with its own answer.
+/// The result of `recall`: the changed request, and the data to store with its own answer.
 #[derive(Default)]
 pub(crate) struct Recalled {
     /// The request with the whole conversation; `None` if it passes unchanged.

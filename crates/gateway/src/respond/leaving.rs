@@ -1,7 +1,8 @@
-//! Answers whose caller went away. The gateway closes the upstream at once, or drains it: reads the answer to its end.
+//! Answers whose caller went away. The gateway closes the upstream at once, or drains it: reads the answer to its
+//! end.
 //!
-//! Some providers finish such an answer anyway, and bill all of it. Then draining costs nothing. The thoughts are whole
-//! when the caller asks again, and the spent amount is known.
+//! Some providers finish such an answer anyway, and bill all of it. Then draining costs nothing. The thoughts are
+//! whole when the caller asks again, and the spent amount is known.
 
 use crate::answer::live::LiveAnswer;
 use crate::attempt::sending::{Outcome, Waiting};

@@ -2,9 +2,9 @@
 //!
 //! On a connection with many streams, a caller can stop reading one of them: it leaves the window of that stream
 //! shut, and the transport reports nothing. So each body stores the time since which its next piece is waiting. A
-//! body that waits too long is dropped together with its upstream. The other streams go on; if there are none, the
-//! connection is closed. While the socket itself is full, no body is blamed; `patient.rs` closes the connection of a
-//! reader that stays slow.
+//! body that waits too long is dropped together with its upstream. The other streams go on. If there are no others,
+//! the connection is closed. While the socket itself is full, no body is blamed; `patient.rs` closes the connection
+//! of a reader that stays slow.
 
 use crate::respond::flow::Flow;
 use bytes::Bytes;

@@ -95,7 +95,7 @@ impl Running {
     pub async fn drain(mut self, delay: Duration, limit: Duration) {
         self.gateway.close();
         tokio::time::sleep(delay).await;
-        // Sending fails only if no connection is left.
+        // Sending fails only if no receiver is left.
         let _ = self.stage.send(Stage::Draining);
         for task in &mut self.tasks {
             let _ = task.await;

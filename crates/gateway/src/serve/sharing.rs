@@ -101,7 +101,7 @@ async fn tell(learned: &Learned, facts: &dyn Facts) -> Result<(), VaultError> {
     for change in learned.changes(now()) {
         match tell_one(&change, facts).await {
             Ok(is_kept) => learned.told(&change, is_kept),
-            // The store is away, so later changes would fail as well.
+            // Later changes would wait just as long.
             Err(error) => {
                 learned.untold(&change);
                 return Err(error);

@@ -68,7 +68,8 @@ const NESTED: &[&str] = &[
 const FURTHER_MODELS: &[&str] =
     &["models", "fallbacks", "fallback_models", "preset", "plugins", "compound_custom"];
 
-/// Refuses a request if a steering member occurs twice, or differs from its wire's spelling in letter case.
+/// Refuses a request if a member occurs twice, or if a steering member differs from its wire's spelling in letter
+/// case.
 pub(crate) fn check_members(root: Val<'_>) -> Result<(), Rejection> {
     check_object(root, "")?;
     root.entries()
@@ -104,7 +105,7 @@ fn refused(within: &str, key: &str, remedy: &str) -> Rejection {
     rejection(400, "invalid_request_error", message)
 }
 
-/// The first spelling of a member's meaning. An error is the correct spelling.
+/// The name by which all spellings of a member are compared. An error is the spelling that the wire has.
 fn meaning<'k>(key: &Cow<'k, str>) -> Result<Cow<'k, str>, &'static str> {
     let all = || STEERING.iter().map(|row| row.iter());
     for row in STEERING {

@@ -1,8 +1,8 @@
 //! Selects the headers that cross the gateway, in both directions.
 //!
-//! Towards an upstream, only headers of its API go on, as [the wires](thinkthrough_core::wire::headers) list them,
-//! and those that the configuration adds. Towards the caller, all headers come back except those that belong to one
-//! connection, to the gateway's own account, or to the site that a browser believes to visit.
+//! Towards an upstream go the headers of its API, as [the wires](thinkthrough_core::wire::headers) list them, and the
+//! headers that the configuration adds. Towards the caller go all headers except the ones of a single connection, of
+//! the gateway's own account, and of the site that a browser believes to visit.
 
 use crate::models::route::Route;
 use crate::models::tenant::is_ours;
@@ -147,7 +147,7 @@ impl<'a> Crossing<'a> {
         kept(callers, goes_on)
     }
 
-    /// The caller's headers that go upstream with a translated request: only those that the configuration names.
+    /// The caller's headers that go upstream with a translated request: only the ones in the configuration.
     pub(crate) fn translated(self, callers: &HeaderMap) -> HeaderMap {
         let listed = in_connection(callers);
         let goes_on = |name: &HeaderName| {

@@ -37,7 +37,8 @@ impl Ids {
         ids.resolved
     }
 
-    /// The ids in a body of a provider's own API. A provider may speak several wires, so the places of all wires count.
+    /// The ids in a body of a provider's own API. A provider may speak several wires, so the places of all wires
+    /// count.
     pub(crate) fn of_api(body: Val<'_>) -> Self {
         let mut ids = Ids::default();
         ids.read_api(body);
@@ -117,7 +118,8 @@ fn decoded(value: &str) -> String {
         .map_or_else(|| value.to_owned(), std::borrow::Cow::into_owned)
 }
 
-/// Refuses a request of the Responses API that chooses the id of its answer: some servers accept `request_id` for that.
+/// Refuses a request of the Responses API that chooses the id of its answer: some servers accept `request_id` for
+/// that.
 pub(crate) fn check_id_choice(body: Val<'_>) -> Result<(), Rejection> {
     let chooses = |key: &str| key.replace(['_', '-'], "").eq_ignore_ascii_case("requestid");
     let mut members = body.entries().filter(|(_, value)| !value.is_null());

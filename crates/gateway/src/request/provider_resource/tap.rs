@@ -34,7 +34,8 @@ pub(crate) struct Tap {
     access: Access,
     wire: &'static str,
     words: &'static [&'static str],
-    /// For requests of the provider's own API: the kind that the request creates, and whether the answer also lists files.
+    /// For requests of the provider's own API: the kind that the request creates, and whether the answer also lists
+    /// files.
     api: Option<(Option<Kind>, bool)>,
     /// The request lets the provider store its answer.
     is_stored: bool,
@@ -51,7 +52,8 @@ impl Tap {
         matches!(wire, "responses" | "interactions")
     }
 
-    /// Watches an answer of this wire to a request with this body. `None` if no answer of the wire creates a resource.
+    /// Watches an answer of this wire to a request with this body. `None` if no answer of the wire creates a
+    /// resource.
     pub(crate) fn new(access: Access, wire: &str, sent: &[u8], is_stream: bool) -> Option<Self> {
         let (wire, words) = WIRES.iter().find(|(known, _)| *known == wire)?;
         let is_refused = |doc: Doc<'_>| doc.root().bool("store") == Some(false);
@@ -149,7 +151,7 @@ impl Tap {
         }
     }
 
-    /// Records the resources created so far. `None` if there are none.
+    /// Records the resources created so far. `None` if the answer created none.
     pub(crate) fn work(&mut self) -> Option<impl Future<Output = bool> + Send + use<>> {
         if !self.is_stream {
             let whole = std::mem::take(&mut self.rest);
