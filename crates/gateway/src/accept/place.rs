@@ -1,4 +1,4 @@
-//! Which of the gateway's places a path names.
+//! Maps the path of a request to a place of the gateway.
 
 use crate::accept::admission::decoded_name;
 use http::Method;
@@ -10,20 +10,20 @@ use thinkthrough_core::wire::messages::Messages;
 use thinkthrough_core::wire::ollama_chat::{Generate, OllamaChat};
 use thinkthrough_core::wire::responses::Responses;
 
-/// The API that a caller speaks.
+/// The API that a caller uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Face {
     Chat,
     Generate,
     Messages,
     Lines,
-    /// `/api/generate`: one prompt in, in the form of the same API as `Lines`.
+    /// `/api/generate`: a single prompt, in the API of `Lines`.
     Prompt,
     Responses,
 }
 
 impl Face {
-    /// How the API reads requests and writes answers.
+    /// The wire of the API.
     pub(crate) fn spoken(self) -> &'static dyn Wire {
         match self {
             Face::Chat => &ChatCompletions,
@@ -35,14 +35,14 @@ impl Face {
         }
     }
 
-    /// The API that speaks this wire. The gateway reads other wires as their own, and treats them as chat completions.
+    /// The API that uses this wire. Wires without an API of their own count as chat completions.
     pub(crate) fn of(wire: &dyn Wire) -> Self {
         let all = [Face::Generate, Face::Messages, Face::Lines, Face::Prompt, Face::Responses];
         all.into_iter().find(|face| face.spoken().id() == wire.id()).unwrap_or(Face::Chat)
     }
 
-    /// The same for a caller whose address says in what form it wants its answer: Google's API gives a stream as events
-    /// or as an array, and enumerations as names or as numbers.
+    /// The wire, with the form that the caller's query asks for: Google's API sends a stream as events or as an
+    /// array, and enumerations as names or as numbers.
     pub(crate) fn spoken_as(self, query: Option<&str>, is_stream: bool) -> &'static dyn Wire {
         if self != Face::Generate {
             return self.spoken();
@@ -60,7 +60,7 @@ impl Face {
         asked(is_list, is_numbered)
     }
 
-    /// Its path.
+    /// The path of the API, as logs show it.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Face::Chat => "/v1/chat/completions",
@@ -72,45 +72,45 @@ impl Face {
         }
     }
 
-    /// Whether its streams are lines; they are also what it gives where the request says nothing about it.
+    /// Whether its streams are lines. Such APIs also stream if the request does not say whether to stream.
     pub(crate) fn is_lines(self) -> bool {
         matches!(self, Face::Lines | Face::Prompt)
     }
 }
 
-/// What a request wants.
+/// An endpoint of the gateway, with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// An answer of a model. The path may name the model, and say whether a stream is wanted.
+    /// Asks a model for an answer. The path may name the model, and say whether to stream.
     Answer { face: Face, model: Option<String>, stream: Option<bool> },
-    /// How many tokens a request has. The path may name the model.
+    /// Counts the tokens of a request. The path may name the model.
     Count { face: Face, model: Option<String> },
-    /// An answer of the Responses API that is kept by its id, to be read or deleted.
+    /// Reads or deletes a stored answer of the Responses API.
     Kept { id: String },
-    /// What happens at this moment.
+    /// The live events.
     Events,
-    /// Whether the process lives.
+    /// Whether the process is alive.
     Live,
-    /// Figures for Prometheus.
+    /// Metrics for Prometheus.
     Metrics,
-    /// The models, in the form of that API.
+    /// The list of models, in the format of that API.
     Models(Face),
-    /// One model, in the form of that API.
+    /// One model, in the format of that API.
     Model { face: Face, name: String },
-    /// A provider's own API, as it is.
+    /// A provider's own API, passed through unchanged.
     Raw { provider: String, path: String },
-    /// Whether requests are taken.
+    /// Whether the gateway is ready for requests.
     Ready,
     /// The trace of a request.
     Trace { id: String },
-    /// The viewer's page and its questions, by what stands behind `/ui`.
+    /// The viewer's page and its API; `path` is the rest after `/ui`.
     Viewer { path: String },
-    /// The page for people, whose head clients ask for to see whether somebody is there.
+    /// The front page. Some clients send `HEAD /` to see whether the server is up.
     Root,
 }
 
 impl Place {
-    /// The API whose errors the caller reads.
+    /// The API whose error format the caller reads.
     pub(crate) fn face(&self) -> Option<Face> {
         match self {
             Place::Answer { face, .. }
@@ -129,7 +129,7 @@ impl Place {
         }
     }
 
-    /// What the place is called in logs: never more of the path than the gateway's own words.
+    /// The name of the place in logs. It contains no text of the caller's path.
     pub(crate) fn label(&self) -> &'static str {
         match self {
             Place::Answer { face, .. } => face.label(),
@@ -149,20 +149,20 @@ impl Place {
         }
     }
 
-    /// Whether it shows nothing that a key could be needed for.
+    /// Whether the place needs no key.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self, Place::Live | Place::Metrics | Place::Ready | Place::Root)
     }
 }
 
-/// Why a path names no place.
+/// The reason why a path names no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nowhere {
     /// There is no such path.
     Path,
-    /// The path is right, the method is not.
+    /// The path exists, but not with this method.
     Method,
-    /// It asks for a compacted conversation.
+    /// The request asks for a compacted conversation.
     Compaction,
 }
 
@@ -193,7 +193,7 @@ pub(crate) fn find(method: &Method, path: &str) -> Result<Place, Nowhere> {
     }
     let (place, is_post) = named(path).ok_or(Nowhere::Path)?;
     let fits = match (&place, is_post) {
-        // Its head alone would be listened to by nobody.
+        // Without the stream, the head of an answer is of no use.
         (Place::Events, _) => method == Method::GET,
         (Place::Root, _) => method == Method::HEAD || method == Method::GET,
         (_, true) => method == Method::POST,
@@ -202,7 +202,7 @@ pub(crate) fn find(method: &Method, path: &str) -> Result<Place, Nowhere> {
     if fits { Ok(place) } else { Err(Nowhere::Method) }
 }
 
-/// The path with the version that the base URL of some clients lacks.
+/// Adds the version that the base URL of some clients lacks.
 fn versioned(path: &str) -> Cow<'_, str> {
     const BARE: [&str; 4] = ["/chat/completions", "/messages", "/models", "/responses"];
     let is_bare = |bare: &&str| {
@@ -214,14 +214,14 @@ fn versioned(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a part of a path can be an id: it goes on in addresses as it is.
+/// Whether a part of a path can be an id. Ids go into upstream URLs without escaping.
 fn is_id(text: &str) -> bool {
     let is_plain =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':');
     !text.is_empty() && text.len() <= 512 && text.bytes().all(is_plain) && !text.contains("..")
 }
 
-/// The place of a path, and whether it is posted to.
+/// The place of a path, and whether its method is `POST`.
 fn named(path: &str) -> Option<(Place, bool)> {
     let answer = |face| Place::Answer { face, model: None, stream: None };
     let place = match path {
@@ -244,7 +244,7 @@ fn named(path: &str) -> Option<(Place, bool)> {
     Some(place)
 }
 
-/// What a path says that holds the name of a model. Google's own SDKs post to both versions of their API.
+/// The place of a path that contains a model name. Google's own SDKs post to both versions of their API.
 fn in_path(path: &str) -> Option<(Place, bool)> {
     let (face, rest) = match path.strip_prefix("/v1/models/") {
         Some(rest) => (Face::Chat, rest),
@@ -261,7 +261,7 @@ fn in_path(path: &str) -> Option<(Place, bool)> {
         "countTokens" => {
             Some((Place::Count { face: Face::Generate, model: Some(unescaped(model)?) }, true))
         }
-        // Names of models may have a colon (`gpt-oss:20b`); what their API does is called by these.
+        // Model names may contain a colon (`gpt-oss:20b`); the methods of Google's API end in these words.
         _ if verb.ends_with("Content") || verb.ends_with("Contents") => None,
         _ => {
             let name = unescaped(rest).filter(|name| !name.is_empty())?;
@@ -270,7 +270,7 @@ fn in_path(path: &str) -> Option<(Place, bool)> {
     }
 }
 
-/// A part of a path without its percent escapes; `None` where they make no text.
+/// Decodes the percent escapes of a part of a path. `None` if the result is not text.
 pub(crate) fn unescaped(text: &str) -> Option<String> {
     if !text.contains('%') {
         return Some(text.to_owned());

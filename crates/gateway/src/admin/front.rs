@@ -21,7 +21,7 @@ Ollama clients    {base}
 `{connect}` on your machine sets up Claude Code; `codex`, `opencode`, `python` and `env` in its place do the same for other clients.
 {viewer}";
 
-/// The page needs its own style and nothing else.
+/// The page needs its own style and no other resource.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'none'";
 
@@ -33,7 +33,7 @@ const GUARDS: [(HeaderName, &str); 5] = [
     (VARY, "accept"),
 ];
 
-/// The page, or its facts as plain text for programs. It says the same to everybody who can reach this address.
+/// The page, or its facts as plain text for programs. Its content does not depend on the caller.
 pub(crate) fn page(
     state: &RequestState,
     parts: &Parts,
@@ -70,7 +70,7 @@ pub(crate) fn page(
     answer
 }
 
-/// The address of a gateway that nobody configured.
+/// The address of a gateway with the default configuration.
 const USUAL: &str = "http://127.0.0.1:4114";
 
 fn wants_page(headers: &HeaderMap) -> bool {
@@ -78,7 +78,7 @@ fn wants_page(headers: &HeaderMap) -> bool {
     accepted.any(|value| value.to_ascii_lowercase().contains("text/html"))
 }
 
-/// The host by which the caller found this server. The check of the request has accepted it.
+/// The host name by which the caller reached this server. The admission check has already accepted it.
 fn host(parts: &Parts, local: SocketAddr) -> String {
     let named = parts.uri.authority().map(http::uri::Authority::as_str);
     let named = named.or_else(|| parts.headers.get(HOST)?.to_str().ok());

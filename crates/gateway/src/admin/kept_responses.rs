@@ -1,4 +1,4 @@
-//! `GET` and `DELETE /v1/responses/{id}`: answers that are kept by their ids, here or at their upstream.
+//! `GET` and `DELETE /v1/responses/{id}`: stored answers, in this gateway or at their upstream.
 
 use crate::attempt::sending::failed;
 use crate::credential;
@@ -23,7 +23,7 @@ use thinkthrough_core::wire::resource::{Kind, Resource};
 use thinkthrough_core::wire::responses::Responses;
 use thinkthrough_json::{Doc, Raw};
 
-/// Gives or deletes a kept answer.
+/// Returns or deletes a stored answer.
 pub(crate) async fn answer(state: &RequestState, parts: &Parts, id: &str) -> Response<Flow> {
     let outcome = found(state, parts, id).await;
     let mut answer = outcome.unwrap_or_else(|rejection| refusal(Some(&Responses), &rejection));
@@ -71,7 +71,8 @@ fn deleted(id: &str) -> String {
     raw.as_str().to_owned()
 }
 
-/// The answers that the caller may have. No model says here whose the caller is, so it is any whom a model would say.
+/// The stored answers of every tenant that the caller may be. The request names no model, so that the route cannot
+/// tell the tenant.
 fn all_kept_responses(state: &RequestState, credential: &Auth) -> Vec<Arc<dyn KeptResponses>> {
     let Some(vaults) = &state.vaults else { return Vec::new() };
     let tenants = tenants(state, credential);
@@ -89,7 +90,7 @@ pub(crate) fn tenants(state: &RequestState, credential: &Auth) -> Vec<Tenant> {
     }
 }
 
-/// The upstream's own answer to the same question.
+/// Asks the upstream for its own answer to the same request.
 async fn ask_upstream(
     state: &RequestState,
     parts: &Parts,

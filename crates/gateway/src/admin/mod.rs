@@ -1,4 +1,4 @@
-//! What is not asked of a model: kept responses, traces, live events and the viewer.
+//! Endpoints that ask no model: kept responses, traces, live events, the viewer.
 
 pub(crate) mod front;
 pub(crate) mod kept_responses;

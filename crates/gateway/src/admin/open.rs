@@ -1,4 +1,4 @@
-//! What the gateway itself answers.
+//! Endpoints that the gateway answers itself: health, metrics, the list of models.
 
 use crate::accept::place::{Face, Nowhere, Place};
 use crate::models::list;
@@ -15,12 +15,12 @@ use http::header::HeaderName;
 use http::request::Parts;
 use thinkthrough_core::wire::Wire;
 
-/// Whether it can be said who may come in.
+/// Whether the gateway can verify keys.
 pub(crate) fn are_keys_known(state: &RequestState) -> bool {
     state.options.keys.as_ref().is_none_or(|keys| keys.are_known())
 }
 
-/// What the gateway itself answers, whoever asks.
+/// Answers a health check or a request for metrics. The answer does not depend on the caller.
 pub(crate) fn answer(gateway: &Gateway, state: &RequestState, place: &Place) -> Response<Flow> {
     let are_known = are_keys_known(state);
     let is_up = state.vaults.as_ref().is_none_or(|vaults| vaults.is_up());
@@ -31,7 +31,7 @@ pub(crate) fn answer(gateway: &Gateway, state: &RequestState, place: &Place) -> 
         Place::Ready if gateway.is_closing() => typed(503, TEXT, "closing\n"),
         Place::Ready if is_displaced => typed(503, TEXT, STORE_DISPLACED),
         Place::Ready if !are_known => typed(503, TEXT, "keys_unavailable\n"),
-        // Nobody is sent elsewhere for it: traffic goes on, without the thoughts that are kept.
+        // The status stays 200, so that load balancers keep sending traffic. Requests work without stored thoughts.
         Place::Ready if backlog.is_refused => typed(200, TEXT, "degraded\n"),
         Place::Live | Place::Ready => typed(200, TEXT, "ok\n"),
         Place::Metrics => {
@@ -44,10 +44,10 @@ pub(crate) fn answer(gateway: &Gateway, state: &RequestState, place: &Place) -> 
 }
 
 const TEXT: &str = "text/plain; charset=utf-8";
-/// The answer of `/readyz` while nothing that is kept would last.
+/// The answer of `/readyz` if the store's file was removed or replaced, so that new records would be lost.
 const STORE_DISPLACED: &str = "store_displaced: the store's file was removed or replaced; put it back and start the gateway again\n";
 
-/// The list of models, in the form of the API that is asked.
+/// The list of models, in the format of the caller's API.
 pub(crate) fn models(state: &RequestState, face: Face, parts: &Parts) -> Response<Flow> {
     json(200, list::models(spoken_by(face, parts), &state.models.list()))
 }
@@ -68,7 +68,7 @@ pub(crate) fn model(
     }
 }
 
-/// Who asks for `/v1/models` with a version of this API wants its lists; the path is the same.
+/// A caller of `/v1/models` with this header wants Anthropic's list format; OpenAI's API has the same path.
 fn spoken_by(face: Face, parts: &Parts) -> Face {
     const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
     if face == Face::Chat && parts.headers.contains_key(VERSION) { Face::Messages } else { face }

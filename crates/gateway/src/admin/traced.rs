@@ -1,4 +1,4 @@
-//! `GET /v1/traces/{id}`: where the trace of a request is, and what stands in it.
+//! `GET /v1/traces/{id}`: the state of a trace and, once it is stored, its content.
 
 use crate::admin::kept_responses::tenants;
 use crate::credential;
@@ -13,7 +13,7 @@ use thinkthrough_core::echo::short;
 use thinkthrough_json::{Raw, Writer};
 use thinkthrough_store::Trace;
 
-/// Gives the trace of this id to whoever made its request.
+/// Returns the trace of this id to the caller whose request it shows.
 pub(crate) async fn answer(state: &RequestState, parts: &Parts, id: &str) -> Response<Flow> {
     let found = find(state, parts, id).await;
     found.unwrap_or_else(|rejection| refusal(None, &rejection))

@@ -1,4 +1,4 @@
-//! Credentials that callers brought, so that they are covered wherever they come by again.
+//! Credentials that callers sent, so that traces and logs can mask them later.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use thinkthrough_client::Secret;
 use thinkthrough_mask::Masker;
 
-/// So many are remembered; each costs a masker some ten places to look at, and whoever passes credentials through may
-/// see any number of them.
+/// The most credentials that are remembered. Each costs a masker about ten places to look at, and a gateway that
+/// passes credentials through may see any number of them.
 const MOST: usize = 256;
 
-/// The credentials of callers that were let in, the last of them.
+/// The newest credentials of admitted callers.
 #[derive(Debug, Default)]
 pub struct Heard {
     hasher: RandomState,
@@ -21,14 +21,15 @@ pub struct Heard {
 struct State {
     known: HashSet<u64>,
     secrets: VecDeque<Secret>,
-    /// How many came in all.
+    /// The number of credentials that were ever added.
     count: u64,
-    /// How often some were forgotten: a masker forgets nothing, and is made anew.
+    /// The number of times that old credentials were dropped. A masker cannot forget a secret, so it is then built
+    /// anew.
     forgot: u64,
 }
 
 impl Heard {
-    /// A caller was let in with this.
+    /// Registers the credential of an admitted caller.
     pub fn hear(&self, credential: &str) {
         let hash = self.hasher.hash_one(credential);
         if self.read().known.contains(&hash) {
@@ -54,14 +55,14 @@ impl Heard {
     }
 }
 
-/// A masker that knows what was heard beside what it knew at first.
+/// Builds maskers that know the callers' credentials as well as the configured secrets.
 #[derive(Debug)]
 pub struct Covering {
     heard: Arc<Heard>,
     made: Mutex<Option<Made>>,
 }
 
-/// The masker of a moment.
+/// The last masker that was built, with the state that it was built from.
 #[derive(Debug)]
 struct Made {
     masker: Masker,
@@ -71,13 +72,14 @@ struct Made {
 }
 
 impl Covering {
-    /// Knows what is heard there.
+    /// Covers the credentials that `heard` collects.
     #[must_use]
     pub fn new(heard: Arc<Heard>) -> Self {
         Covering { heard, made: Mutex::default() }
     }
 
-    /// The masker of now. `base` makes the one that it begins with, and `is_last` says that it is the one that stays.
+    /// The current masker. `base` makes the masker of the configured secrets. `is_last` says that this base will not
+    /// change any more; a masker that was built from an earlier base is then discarded.
     pub fn masker(&self, is_last: bool, base: impl FnOnce() -> Masker) -> Masker {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let state = self.heard.read();
@@ -120,7 +122,7 @@ mod tests {
         let stays = || Masker::new(Tiers::ALL, &[8; 32]);
         let masked = covering.masker(true, stays).mask_text(text);
         assert_eq!(masked.matches("[masked:registered:").count(), 2, "{masked}");
-        // What is there already is not made again.
+        // The masker is reused, not built again.
         let again = covering.masker(true, || Masker::new(Tiers::ALL, &[9; 32]));
         assert_eq!(again.mask_text(text), masked);
     }

@@ -1,4 +1,4 @@
-//! Gateway keys: who may come in, and what for.
+//! Gateway keys and their rights.
 
 use crate::models::route::{Listed, Models, Route, Unrouted};
 use crate::models::tenant::is_ours;
@@ -13,91 +13,92 @@ use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::settings::{Key, Partial};
 use thinkthrough_limits::{Budgets, OnExceed, RateLimits};
 
-/// A longer key is none of ours; it is refused before anybody looks it up.
+/// The longest key. Longer ones are refused without a look-up.
 const LONGEST: usize = 256;
 
-/// What a key says about whoever sent it.
+/// The rights and limits of a gateway key.
 #[derive(Clone, Debug)]
 pub struct Pass {
-    /// Whose records are read and written.
+    /// The tenant whose records requests read and write.
     pub tenant: Tenant,
-    /// The names of models that may be asked for; `*` stands for any run of letters.
+    /// Patterns of the models that it may ask; `*` stands for any run of letters.
     pub models: Vec<String>,
-    /// The providers that may be asked, likewise.
+    /// Patterns of the providers that it may ask.
     pub providers: Vec<String>,
     /// Whether it may use a provider's own API, `/p/{provider}/...`.
     pub raw: bool,
-    /// Whether the viewer shows it everybody's requests.
+    /// Whether the viewer shows it the requests of all tenants.
     pub admin: bool,
-    /// What holds for requests with this key.
+    /// Reasoning settings for requests with this key.
     pub reasoning: Partial,
-    /// How many requests it may make in any minute, and how many tokens these may cost.
+    /// Its limits of requests and tokens per minute.
     pub limits: RateLimits,
-    /// What its requests may spend, on reasoning and in all.
+    /// Its budgets for reasoning and for the total cost.
     pub budgets: Budgets,
 }
 
 impl Pass {
-    /// Whether every name of a model may be asked for.
+    /// Whether it may ask every model.
     pub(crate) fn allows_all_models(&self) -> bool {
         self.models.iter().any(|it| it == "*")
     }
 
-    /// Whether a budget that blocks, or a limit of tokens, counts what an answer takes.
+    /// Whether a blocking budget or a token limit counts the tokens of its answers.
     pub(crate) fn books(&self) -> bool {
         self.blocks() || self.limits.counts_tokens()
     }
 
-    /// Whether it has a budget that blocks.
+    /// Whether it has a blocking budget.
     pub(crate) fn blocks(&self) -> bool {
         !self.budgets.is_none() && self.budgets.on_exceed == OnExceed::Block
     }
 }
 
-/// What came of looking for a key.
+/// The result of a key look-up.
 #[derive(Clone, Debug)]
 pub enum Access {
-    /// There are no keys, so nobody needs one.
+    /// No keys are configured, so requests need none.
     Open,
-    /// The key is known.
+    /// The key is valid.
     Known(Arc<Pass>),
-    /// Keys are needed, and this is none, or one that was revoked.
+    /// The gateway requires keys, and this key is missing, unknown, or revoked.
     Unknown,
-    /// Keys were made, and the store has none of them.
+    /// Keys were created, but the store contains none.
     Lost,
 }
 
-/// Comes later.
+/// The future result of a key look-up.
 pub type Looking<'a> = Pin<Box<dyn Future<Output = Result<Access, VaultError>> + Send + 'a>>;
 
-/// The keys that are known.
+/// Looks up gateway keys.
 pub trait Keys: Send + Sync {
-    /// Whether this key is known; without one, whether one is needed. An error turns the caller away: what cannot be
-    /// looked up lets nobody in. Waits for `patience` at most, and only for a key that is not known so far.
+    /// Looks up a key; without one, says whether a key is required. On an error the caller is turned away, because a
+    /// key that cannot be looked up admits no request. Waits at most `patience`, and only for a key that is not
+    /// cached.
     fn find<'a>(&'a self, key: Option<&'a str>, patience: Duration) -> Looking<'a>;
 
-    /// What the keys are called, for whoever runs the gateway.
+    /// The names of the keys, for the operator.
     fn names(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The budgets of those that have some.
+    /// The budgets of the keys that have some.
     fn budgets(&self) -> Vec<(Tenant, Budgets)> {
         Vec::new()
     }
 
-    /// Whether it can be said who may come in. While it cannot, nobody is sent here.
+    /// Whether keys can be verified. Until then `/readyz` reports that the gateway is not ready.
     fn are_known(&self) -> bool {
         true
     }
 }
 
-/// Whether a text can be a key at all.
+/// Whether a text has the form of a key.
 pub(crate) fn is_plausible(key: &str) -> bool {
     key.len() <= LONGEST && key.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// The models as far as a key allows them. What is not allowed looks as if it were not there.
+/// The models that a key may ask. All others look as if they did not exist.
 pub(crate) struct Allowed {
     pub(crate) models: Arc<dyn Models>,
     pub(crate) pass: Arc<Pass>,
@@ -130,14 +131,14 @@ impl Models for Allowed {
             return Err(no_key(&route));
         }
         let mut route = Route::clone(&route);
-        // A fallback that the key may not ask for is none.
+        // Removes fallbacks that the key may not ask.
         route.fallback.retain(|name| any(&self.pass.models, name));
         overlay(&mut route.reasoning, &self.pass.reasoning);
         Ok(Arc::new(route))
     }
 
     fn provider(&self, name: &str) -> Result<Arc<Route>, Unrouted> {
-        // A provider's own API can name any of its models, so it is only for keys that may ask for all.
+        // A provider's own API can name any of its models, so only keys that may ask every model reach it.
         if self.pass.models.iter().any(|it| it == "*") && any(&self.pass.providers, name) {
             let route = self.models.provider(name)?;
             return if lacks_key(&route) { Err(no_key(&route)) } else { Ok(route) };
@@ -152,7 +153,7 @@ impl Models for Allowed {
     }
 }
 
-/// The caller's key is the gateway's own and goes no further, so the provider's must be there, if it wants one.
+/// The gateway keeps the caller's key to itself, so a provider that requires a key needs a configured one.
 fn lacks_key(route: &Route) -> bool {
     route.needs_key && !is_ours(route)
 }
@@ -170,11 +171,11 @@ impl fmt::Debug for Allowed {
     }
 }
 
-/// Lays what is said over what was said before.
+/// Copies all values that `above` sets into `below`.
 fn overlay(below: &mut Partial, above: &Partial) {
     for key in Key::ALL {
         if let Some(word) = above.get(key) {
-            // A value that was read once is read again.
+            // The value was parsed before, so it parses again.
             let _ = below.set(key.as_str(), &word);
         }
     }
@@ -184,7 +185,7 @@ fn any(patterns: &[String], name: &str) -> bool {
     patterns.iter().any(|pattern| matches(pattern, name))
 }
 
-/// Whether a pattern covers a name; `*` stands for any run of letters, also none.
+/// Whether a pattern matches a name; `*` stands for any run of letters, including an empty one.
 fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Who may come in: gateway keys, credentials that callers brought, sign-ins to the viewer.
+//! Identification of callers: gateway keys, credentials that callers sent, sign-ins to the viewer.
 
 pub(crate) mod heard;
 pub(crate) mod keys;

@@ -1,4 +1,4 @@
-//! Sign-ins to the viewer: of the operator by a link that lets one browser in, and of callers with a key of the gateway.
+//! Sign-ins to the viewer. The operator signs in by a link that admits one browser, a caller with its gateway key.
 
 use crate::load::{FairPool, Holder, Place};
 use crate::rejection::{Rejection, rejection};
@@ -8,21 +8,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use thinkthrough_client::Secret;
 
-/// Nobody looks for longer than this without signing in again.
+/// The longest time that a sign-in lasts.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long a link lets somebody in.
+/// The lifetime of an invitation link.
 const LINK: Duration = Duration::from_secs(10 * 60);
 
-/// Who may look into the viewer. Clones are handles to the same state.
+/// The invitation link and the sign-ins of the viewer. Clones are handles to the same state.
 #[derive(Clone, Default)]
 pub struct Viewer {
     inner: Arc<Mutex<State>>,
 }
 
-/// Tokens are known by their digests, so that nothing here lets anybody in who reads it.
+/// Tokens are stored as digests, so that a copy of this state lets no reader in.
 #[derive(Default)]
 struct State {
-    /// The last link that was made, until it is used.
+    /// The newest link, until it is used.
     link: Option<(Instant, blake3::Hash)>,
     sign_ins: HashMap<blake3::Hash, SignIn>,
 }
@@ -31,28 +31,28 @@ struct State {
 struct SignIn {
     since: Instant,
     who: Who,
-    /// The holder of the place.
+    /// The holder of `place`.
     holder: Holder,
     place: Place,
 }
 
-/// How somebody came in.
+/// The way in which a person signed in.
 #[derive(Clone, Debug)]
 pub(crate) enum Who {
-    /// With the link: the one who started the gateway.
+    /// By the link, which only the person who started the gateway has.
     Operator,
-    /// With a key, which has to hold for as long as they look.
+    /// By a gateway key. The sign-in ends when the key is revoked.
     Key(Secret),
 }
 
 impl Viewer {
-    /// Nobody may look yet.
+    /// A viewer without sign-ins.
     #[must_use]
     pub fn new() -> Self {
         Viewer::default()
     }
 
-    /// Makes a link's token, which lets one browser in within ten minutes. The link before it ends.
+    /// Makes a link token, which admits one browser within ten minutes, and cancels the previous link.
     /// `None`: the system has no random numbers.
     #[must_use]
     pub fn invite(&self, now: Instant) -> Option<String> {
@@ -61,7 +61,7 @@ impl Viewer {
         Some(token)
     }
 
-    /// Uses a link up.
+    /// Uses a link, and returns whether it was valid.
     pub(crate) fn take(&self, link: &str, now: Instant) -> bool {
         let hash = blake3::hash(link.as_bytes());
         let is_it = |(since, known): &mut (Instant, blake3::Hash)| {
@@ -70,7 +70,8 @@ impl Viewer {
         self.state().link.take_if(is_it).is_some()
     }
 
-    /// Lets a person in, and gives the token of the visit. If the holder has no place left, its own oldest sign-in ends.
+    /// Signs a person in, and returns the session's token. If the holder has no place left, its own oldest sign-in
+    /// ends.
     pub(crate) fn admit(
         &self,
         who: Who,
@@ -91,14 +92,14 @@ impl Viewer {
         Ok(token)
     }
 
-    /// Who shows this.
+    /// The person whose session has this token.
     pub(crate) fn signed_in(&self, token: &str, now: Instant) -> Option<Who> {
         let state = self.state();
         let sign_in = state.sign_ins.get(&blake3::hash(token.as_bytes()))?;
         (now.duration_since(sign_in.since) < DAY).then(|| sign_in.who.clone())
     }
 
-    /// Whoever shows this goes.
+    /// Ends the session with this token.
     pub(crate) fn leave(&self, token: &str) {
         self.state().sign_ins.remove(&blake3::hash(token.as_bytes()));
     }
@@ -109,7 +110,7 @@ impl Viewer {
 }
 
 impl State {
-    /// The place of the holder's oldest sign-in, which ends.
+    /// Ends the holder's oldest sign-in, and returns its place.
     fn own_place(&mut self, holder: &Holder) -> Option<Place> {
         let own = self.sign_ins.iter().filter(|(_, sign_in)| sign_in.holder == *holder);
         let oldest = *own.min_by_key(|(_, sign_in)| sign_in.since)?.0;
@@ -125,7 +126,7 @@ impl fmt::Debug for Viewer {
     }
 }
 
-/// 256 bits that nobody can guess.
+/// A random token of 256 bits.
 fn token() -> Option<String> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).ok()?;

@@ -1,6 +1,6 @@
-//! Whole answers of `/p/...` that a blocking budget books as their provider counts them, whoever takes them.
+//! Whole answers of `/p/...` whose tokens a blocking budget books by the provider's own count.
 //!
-//! A provider makes all of such an answer, though its caller goes away, so that it is read to its end.
+//! The provider makes all of such an answer even if the caller goes away, so the gateway always reads it to its end.
 
 use crate::load::AnswerRoom;
 use crate::models::route::Route;
@@ -13,8 +13,8 @@ use thinkthrough_client::{
 };
 use tokio::sync::oneshot;
 
-/// Sends the request and gives its answer. The gateway books the body as it reads it, to its end even if the caller goes
-/// away. If the upstream is lost, or the process ends, it books the whole reservation.
+/// Sends the request and returns its answer. The gateway books the body as it reads it, to its end even if the caller
+/// goes away. If the upstream is lost, or the process ends, it books the whole reservation.
 pub(crate) async fn booked(
     state: &RequestState,
     route: &Route,
@@ -48,7 +48,7 @@ pub(crate) async fn booked(
                 }
             }
         }
-        // The process ends only after the last copy is gone.
+        // The process ends only after the last copy of `stage` is dropped.
         drop(stage);
     });
     told.await.unwrap_or_else(|_| {
@@ -84,8 +84,8 @@ async fn read(
     }
 }
 
-/// A request that was sent and has no answer yet. If its caller goes away, the tokens that it reserved of limits are
-/// spent, because its provider may answer all the same.
+/// A request that was sent and is not answered yet. If its caller goes away, the tokens that it reserved of limits
+/// count as spent, because its provider may answer all the same.
 pub(crate) struct Unanswered(Option<Arc<RequestCharges>>);
 
 impl Unanswered {
@@ -93,7 +93,7 @@ impl Unanswered {
         Unanswered(Some(Arc::clone(charges)))
     }
 
-    /// The answer, or a failure, is there.
+    /// The answer, or a failure, has arrived.
     pub(crate) fn answered(mut self) {
         self.0 = None;
     }

@@ -1,4 +1,4 @@
-//! A provider's own API at `/p/{provider}/...`, passed on as it is.
+//! A provider's own API at `/p/{provider}/...`, passed on unchanged.
 
 pub(crate) mod booking;
 pub(crate) mod pass;

@@ -1,6 +1,6 @@
-//! A provider's own API, as it is.
+//! Passes requests to a provider's own API on unchanged.
 //!
-//! Callers with keys of the gateway need the right to it, and reach what their own tenant has there and nothing else.
+//! Callers with gateway keys need the right to it, and reach only resources of their own tenant there.
 
 use crate::accept::admission::segments;
 use crate::attempt::expected::REFUSAL;
@@ -33,12 +33,12 @@ use thinkthrough_client::{ClientError, Request as Outbound, Response as Answer, 
 use thinkthrough_core::settled::Settled;
 use thinkthrough_json::{Doc, JsonErrorKind};
 
-/// A longer answer about something that was made goes on before it is known whose that is.
+/// The most bytes of an answer that wait until its new resources are recorded, if it creates any.
 const LONGEST: usize = 1 << 20;
-/// How long the answer waits until it is known whose the things in it are.
+/// The longest time that an answer waits until its new resources are recorded.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A provider's own API, as it is: any method, any path, any body.
+/// Passes on a request to a provider's own API: any method, any path, any body.
 pub(crate) async fn raw(
     state: &Arc<RequestState>,
     parts: Parts,
@@ -82,7 +82,7 @@ async fn passed(
         None => None,
     };
     let base = route.target.base_url.trim_end_matches('/');
-    // A version at the end of the base URL is not doubled.
+    // If the base URL already ends with the version, the path does not repeat it.
     let path = path.split_once('/').map_or("", |(_, rest)| rest);
     let (first, rest) = path.split_once('/').unwrap_or((path, ""));
     let path = if base.ends_with(&format!("/{first}")) { rest } else { path };
@@ -116,7 +116,7 @@ async fn passed(
     answer
 }
 
-/// Whether the key may use this at all.
+/// Checks that the key may use this API.
 fn has_right(state: &RequestState) -> Result<(), Rejection> {
     if state.options.masks_requests.is_some() {
         let message = "`/p/...` passes requests on as they are, and this gateway covers secrets in them; its operator \
@@ -131,7 +131,7 @@ fn has_right(state: &RequestState) -> Result<(), Rejection> {
     Err(rejection(403, "raw_not_allowed", message))
 }
 
-/// Refuses ids that the tenant may not use, and watches the answer for resources that the request creates.
+/// Refuses ids that the tenant may not use, and returns a tap for resources that the request creates.
 async fn own_only(
     access: Access,
     parts: &Parts,
@@ -160,7 +160,7 @@ async fn own_only(
     Ok(Tap::of_api(access, &purpose, &last, body))
 }
 
-/// The ids in a body, whatever its content type: a request in JSON, or lines of such requests within a file.
+/// The ids in a body of any content type: one JSON request, or a file with one JSON request a line.
 fn in_body(headers: &HeaderMap, body: &[u8]) -> Result<Ids, Rejection> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(Ids::default());
@@ -190,7 +190,7 @@ fn in_body(headers: &HeaderMap, body: &[u8]) -> Result<Ids, Rejection> {
         "video/",
     ];
     let media = media.trim_start().to_ascii_lowercase();
-    // Some servers read JSON in wider letters as well.
+    // Some servers also read JSON in UTF-16 or UTF-32.
     let is_wide = body.get(..4).is_some_and(|start| start.contains(&0))
         || body.starts_with(&[0xff, 0xfe])
         || body.starts_with(&[0xfe, 0xff]);
@@ -238,7 +238,7 @@ fn in_form(text: &str) -> Ids {
     ids
 }
 
-/// The upstream's own answer to this very request.
+/// Sends the request, and passes the upstream's own answer on.
 pub(crate) async fn pass(
     state: &RequestState,
     route: &Route,
@@ -263,7 +263,7 @@ pub(crate) async fn pass(
             let unanswered = Unanswered::of(&state.charges);
             let answer = route.transport.send(send).await;
             unanswered.answered();
-            // Nobody reads what it costs, so that the reservation stands.
+            // The gateway does not read the tokens of this answer, so the whole reservation counts as spent.
             if answer.as_ref().is_ok_and(|answer| answer.status.is_success()) {
                 state.charges.settle(&Settled::default(), Came::default());
             }
@@ -281,7 +281,7 @@ pub(crate) async fn pass(
         state.reporter.tell(&Progress::TryFailed { reason: sending::refusal(answer.status) });
     }
     if is_error && send.method != Method::HEAD {
-        // What is left of a key in it can only be told of the whole.
+        // A credential that the upstream quotes can only be removed from the whole body.
         answer.headers.remove(CONTENT_LENGTH);
         let flow = Flow::whole(answer.body.collect_error(REFUSAL).await);
         return Ok(relayed(answer.status, &answer.headers, answer.extensions, flow));
@@ -295,7 +295,7 @@ pub(crate) async fn pass(
     Ok(relayed(answer.status, &answer.headers, answer.extensions, flow))
 }
 
-/// Keeps what a whole answer says was made before the caller has it; of a stream, what listens to it.
+/// Records the resources of a whole answer before the caller receives it. A stream is recorded while it passes.
 async fn heard(
     mut answer: Answer,
     tap: Option<Tap>,
@@ -313,7 +313,7 @@ async fn heard(
         let Some(bytes) = answer.body.next().await else {
             tap.push(&came);
             if let Some(work) = tap.work() {
-                // It goes on being kept when the caller has waited long enough.
+                // The task goes on even if the caller has waited long enough.
                 let work = tokio::spawn(work);
                 drop(tokio::time::timeout(PATIENCE, work).await);
             }

@@ -1,5 +1,5 @@
-//! What requests to `/p/{provider}/...` spend of their key's budgets. They pass as they are, so that nothing can be added
-//! upon them: they are reserved for, read, and booked.
+//! Budgets of requests to `/p/{provider}/...`. Such requests pass unchanged, so the gateway can only reserve tokens
+//! for them, read their answers, and book the count.
 
 use crate::identify::keys::Pass;
 use crate::load::CAPS;
@@ -21,18 +21,18 @@ use thinkthrough_core::wire::{Wire, find};
 use thinkthrough_json::{Doc, Val};
 use thinkthrough_limits::OnExceed;
 
-/// A request to an API whose answers say what they cost.
+/// A request to an API whose answers report their tokens.
 #[derive(Clone)]
 pub(crate) struct Spending {
     pub(crate) wire: &'static dyn Wire,
-    /// The model, where the path names it.
+    /// The model, if the path names it.
     model: Option<String>,
-    /// Whether a stream is asked for, where the path says so.
+    /// Whether the request wants a stream, if the path says so.
     is_stream: Option<bool>,
 }
 
 impl Spending {
-    /// The route of the model that is asked at this provider; the provider's own if nothing is known of the model.
+    /// The route of the requested model at this provider. If the model is unknown, the provider's own route.
     fn route(&self, state: &RequestState, provider: &Arc<Route>, body: Val<'_>) -> Arc<Route> {
         let model = self.model.clone().or_else(|| body.string("model")).unwrap_or_default();
         let named = state.models.find(&format!("{}/{model}", provider.target.provider));
@@ -40,7 +40,7 @@ impl Spending {
     }
 }
 
-/// The most tokens that a request to a path of a provider may cost.
+/// The most tokens that a request to this path of a provider may cost.
 pub(crate) fn most(
     state: &RequestState,
     provider: &Arc<Route>,
@@ -57,7 +57,8 @@ pub(crate) fn most(
     }
 }
 
-/// How what this costs can be read; `None` where nothing is to be read. What only looks costs nothing.
+/// The API by which the gateway reads the cost of this request. `None` if the key has no budget, or the request only
+/// reads or deletes. Refuses a request with a budget if its API is unknown.
 pub(crate) fn may_spend(
     state: &RequestState,
     method: &Method,
@@ -71,7 +72,7 @@ pub(crate) fn may_spend(
     known.map(Some).ok_or_else(|| unreadable("at this path"))
 }
 
-/// What is asked at a path, by its end: an API whose answers say what they cost.
+/// The API of a path, by the path's end, if its answers report their tokens.
 pub(crate) fn spoken(segments: &[String]) -> Option<Spending> {
     let mut from_end = segments.iter().rev().map(String::as_str);
     let (last, before) = (from_end.next()?, from_end.next());
@@ -91,7 +92,7 @@ pub(crate) fn spoken(segments: &[String]) -> Option<Spending> {
     Some(Spending { wire: find(id)?, model: model.map(str::to_owned), is_stream })
 }
 
-/// The API of a path, for errors of its own form; `None` where it is not known.
+/// The wire of a path, for errors in the caller's format. `None` if it is unknown.
 pub(crate) fn wire_at(segments: &[String]) -> Option<&'static dyn Wire> {
     spoken(segments).map(|spending| spending.wire)
 }
@@ -104,7 +105,7 @@ fn unreadable(what: &str) -> Rejection {
     rejection(403, "budget_unreadable", message)
 }
 
-/// A request that is read for what it may spend.
+/// A request whose possible cost is read and reserved.
 pub(crate) struct Spender {
     pub(crate) state: Arc<RequestState>,
     pub(crate) route: Arc<Route>,
@@ -114,7 +115,7 @@ pub(crate) struct Spender {
 }
 
 impl Spender {
-    /// Reserves what the request may think, as on other routes; gives the session that it is of as well.
+    /// Reserves the tokens that the request may spend, as on other routes. Also returns the session of the request.
     pub(crate) async fn reserve(
         self,
         spending: Spending,
@@ -127,7 +128,7 @@ impl Spender {
         let route = spending.route(&state, &route, root);
         let hint = tenant::hint(&headers, root);
         let claim = claim(&state, &route, &credential, hint.clone()).await;
-        // What the configuration asks of models is not put into this request.
+        // The configured settings do not apply to this request, because it passes unchanged.
         let (settings, handling) = (resolve(&[]), Handling::default());
         let asked = RequestContext::read(wire, &doc, &route.target, &settings, handling, None);
         let mut asked = asked.map_err(|_| unreadable("out of this body"))?;

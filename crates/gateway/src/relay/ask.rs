@@ -1,4 +1,4 @@
-//! One request to a model: taken, sent on, answered.
+//! Handles one request to a model: reads it, sends it, answers it.
 
 use crate::accept::place::Face;
 use crate::answer::live::{Ended, LiveAnswer};
@@ -38,7 +38,7 @@ use thinkthrough_core::tokens::estimate_conservative;
 use thinkthrough_core::wire::{ErrorBody, Wire, error};
 use thinkthrough_json::Doc;
 
-/// What the path says about a request.
+/// The facts about a request that its path contains.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     pub(crate) face: Face,
@@ -46,7 +46,7 @@ pub(crate) struct Wanted {
     pub(crate) stream: Option<bool>,
 }
 
-/// Answers a request to a model. Errors come in the caller's wire, and every answer explains itself.
+/// Answers a request to a model. Errors have the caller's wire, and every answer carries its decisions.
 pub(crate) async fn answer(
     state: &Arc<RequestState>,
     parts: Parts,
@@ -76,7 +76,7 @@ pub(crate) async fn answer(
     };
     let mut answer = outcome.unwrap_or_else(|rejection| refusal(Some(wire), &rejection));
     call.account.explain(&mut answer, &state.reporter);
-    // A stream says it at its end.
+    // A stream reports this at its end.
     if answer.body().is_whole()
         && let Some(confirming) = state.reporter.confirm(Some(answer.status().as_u16()))
     {
@@ -86,7 +86,7 @@ pub(crate) async fn answer(
     answer
 }
 
-/// Whose a request is before a model says more.
+/// The tenant of a request, as far as it is known before the model is.
 fn nobody_else(state: &RequestState) -> Option<Tenant> {
     match &state.pass {
         Some(pass) => Some(pass.tenant.clone()),
@@ -94,7 +94,7 @@ fn nobody_else(state: &RequestState) -> Option<Tenant> {
     }
 }
 
-/// The first attempt of a request that is shown and not sent.
+/// The first attempt of a request that is only shown, not sent.
 pub(crate) async fn first(
     state: Arc<RequestState>,
     (parts, bytes): (Parts, Bytes),
@@ -114,14 +114,14 @@ struct Call {
     account: Account,
 }
 
-/// A request whose body is there.
+/// A request whose body was read.
 struct Taken {
     bytes: Bytes,
     held: Reservation,
     credential: Auth,
 }
 
-/// A request that can be sent.
+/// A request that is ready to be sent.
 struct Ready {
     waiting: Waiting,
     stream: bool,
@@ -135,14 +135,14 @@ impl Call {
         Ok(Taken { bytes, held, credential })
     }
 
-    /// How much there is to be read. What a request goes on from may be far longer than what it says itself.
+    /// An estimate of the bytes to read. The conversation that a request continues may be far longer than its body.
     fn size(&self, bytes: &Bytes) -> usize {
         let goes_on = || [PREVIOUS, REFERENCE].iter().any(|name| holds(bytes, name));
         let is_more = bytes.len() <= LARGE && self.wanted.face == Face::Responses && goes_on();
         if is_more { LARGE + 1 } else { take::size(&self.state, bytes) }
     }
 
-    /// All that reads or writes the whole request. It owns what it works on, so that it can run on another thread.
+    /// Does all work on the whole body. It owns its data, so that it can run on another thread.
     async fn ready(mut self, taken: Taken) -> (Self, Result<Ready, Rejection>) {
         let ready = self.prepare(taken).await;
         (self, ready)
@@ -212,23 +212,23 @@ impl Call {
         caller.first(route, doc, &mut self.account).await
     }
 
-    /// The most tokens that the request may cost, as it will go out.
+    /// The most tokens that the request may cost as it goes out.
     fn expected(&self, route: &Route, doc: &Doc<'_>) -> u64 {
         let asked = estimate_conservative(doc.text());
         let extent = || {
             let settings = settings(route, &self.parts.headers).ok()?;
-            // Nothing is looked up for this.
+            // The estimate needs no look-up.
             let handling = Handling { restore: Restore::Never, ..route.handling };
             let read = RequestContext::read;
             let asked = read(self.wire, doc, &route.target, &settings, handling, None).ok()?;
             let target = asked.target();
             Some(Extent::of(target.wire, &target.rule, asked.head().doc().root()))
         };
-        // A body that nobody can read is refused later.
+        // An unreadable body is refused later.
         asked.saturating_add(extent().map_or(0, |extent| extent.total()))
     }
 
-    /// The caller's answer, once it begins or its silence gets long.
+    /// The caller's answer, as soon as it begins or the wait for it gets long.
     async fn begun(&mut self, ready: Ready) -> Result<Response<Flow>, Rejection> {
         let Ready { waiting, stream } = ready;
         match begun(waiting, stream && self.wire.framing() == Framing::Sse).await {
@@ -240,7 +240,7 @@ impl Call {
         }
     }
 
-    /// The head of the caller's answer.
+    /// Writes the head of the caller's answer.
     async fn begin(&mut self, outcome: Outcome, stream: bool) -> Result<Response<Flow>, Rejection> {
         let (answer, live) = match outcome {
             Outcome::Refused(refused) => {
@@ -259,7 +259,7 @@ impl Call {
         }
         if live.is_relayed() {
             let Answer { status, mut headers, extensions, body, .. } = *answer;
-            // A stream that breaks off gets a last event that its upstream did not count.
+            // If a stream breaks off, the gateway adds an event that the upstream's length does not include.
             headers.remove(CONTENT_LENGTH);
             let flow = Flow::stream(body, live, self.wire);
             return Ok(relayed(status, &headers, extensions, flow));
@@ -277,34 +277,34 @@ fn holds(bytes: &[u8], name: &str) -> bool {
     bytes.windows(name.len()).any(|window| window == name.as_bytes())
 }
 
-/// What a request costs that was read.
+/// The memory that a request takes after it was read.
 fn cost(body: &Bytes, doc: &Doc<'_>) -> usize {
     let bytes = body.len().saturating_mul(READ);
     bytes.saturating_add(doc.values().saturating_mul(VALUE))
 }
 
-/// Whether the caller wants nothing of its answer to be kept.
+/// Whether the caller forbids storing its answer.
 fn says_off(headers: &HeaderMap) -> bool {
     headers.get("x-thinkthrough-store").is_some_and(|value| value.as_bytes() == b"off")
 }
 
-/// Whether the caller wants to hear where its trace is.
+/// Whether the caller asks for the state of its trace.
 fn asks_for_state(headers: &HeaderMap) -> bool {
     headers.get("x-thinkthrough-trace").is_some_and(|value| value.as_bytes() == b"state")
 }
 
-/// A whole answer that comes, and its caller, who may go away meanwhile.
+/// A whole answer in progress. Its caller may go away meanwhile.
 struct Reading {
     body: BodyStream,
     live: Box<LiveAnswer>,
     came: BytesMut,
 }
 
-/// What came of a whole answer.
+/// The result of reading a whole answer.
 enum Read {
-    /// The caller's bytes, where they are the upstream's, and all that is known now.
+    /// The caller's bytes, if they are the upstream's, and the finished answer.
     Done(Bytes, Box<Ended>),
-    /// It is no whole value.
+    /// The body is not a complete value.
     Broken,
     Nothing,
 }
@@ -337,7 +337,7 @@ struct Whole {
     is_unsaved: bool,
 }
 
-/// Reads a whole answer to its end before its head goes out, because its status says that all of it is there.
+/// Reads a whole answer to its end before its head goes out, because its status promises a complete answer.
 async fn whole(
     answer: Answer,
     live: Box<LiveAnswer>,
@@ -364,7 +364,7 @@ async fn whole(
         }
     };
     let Ended { answer, has_said, is_none, failure, room, .. } = ended;
-    // An answer that says nothing and did not end as it should would look as if the model had nothing to say.
+    // An empty answer with an improper end would look as if the model had nothing to say.
     if is_none || !is_relayed && !has_said && !answer.is_complete() {
         let first = answer.problems.into_iter().next().map(|problem| problem.message);
         let message = failure.map(|failure| failure.message).or(first).unwrap_or_default();
@@ -388,7 +388,7 @@ async fn whole(
     Ok(Whole { answer, is_unsaved })
 }
 
-/// Takes all that comes, within the limits of the body and, where it is written anew, of a request.
+/// Reads the body within its size limit, which for a translated answer is the limit of a request body.
 async fn read(reading: &mut Reading, state: &RequestState) -> Result<(), Rejection> {
     let (limit, times) = match reading.live.is_relayed() {
         true => (state.options.answer.bytes, 1),
@@ -400,7 +400,7 @@ async fn read(reading: &mut Reading, state: &RequestState) -> Result<(), Rejecti
             true => Err(ClientError::TooLarge { target: "the provider".to_owned(), limit }),
         });
         let bytes = bytes.map_err(|error| {
-            // It broke off by itself.
+            // The upstream broke off.
             reading.live.abandon();
             reading.came.clear();
             let (reason, cause) = (reason(&error), Some(error.to_string()));
@@ -408,7 +408,7 @@ async fn read(reading: &mut Reading, state: &RequestState) -> Result<(), Rejecti
             failed(&error, &state.reporter.provider())
         })?;
         reading.came.extend_from_slice(&bytes);
-        // The bytes, their translation, and their text.
+        // Room for the bytes, their translation, and their text.
         let cost = reading.came.len().saturating_mul(times + 1);
         let live = &mut reading.live;
         if poll_fn(|cx| live.poll_hold(cost, cx)).await.is_err() {
@@ -425,8 +425,8 @@ async fn read(reading: &mut Reading, state: &RequestState) -> Result<(), Rejecti
     Ok(())
 }
 
-/// Whether a body is one whole JSON value. A body without a length ends where its connection does, so that nothing else
-/// tells a cut one. What is translated may also be a stream that nobody asked for, whose own end counts.
+/// Whether a body is one complete JSON value. A body without a length ends with its connection, so that only the JSON
+/// shows a cut one. A translated body may also be an unrequested stream, which has its own end.
 fn is_value(body: &Bytes, is_relayed: bool) -> bool {
     let begins = |first: &u8| matches!(first, b'{' | b'[');
     if !is_relayed && !body.trim_ascii_start().first().is_some_and(begins) {
@@ -434,13 +434,13 @@ fn is_value(body: &Bytes, is_relayed: bool) -> bool {
     }
     match Doc::parse(body) {
         Ok(_) => true,
-        // A broken letter breaks off nothing.
+        // Invalid UTF-8 does not make the body incomplete.
         Err(_) => Doc::parse_str(&String::from_utf8_lossy(body)).is_ok(),
     }
 }
 
-/// The upstream's refusal: as it is on the caller's own wire, else in the caller's words, with what it says about
-/// trying again.
+/// Passes on the upstream's refusal: unchanged on the caller's own wire, else translated, with the headers about
+/// retries.
 fn refused_by(refused: Refused, wire: &dyn Wire) -> Response<Flow> {
     let Refused { status, headers, extensions, body, is_relayed, .. } = refused;
     if is_relayed {
@@ -465,7 +465,7 @@ fn refused_by(refused: Refused, wire: &dyn Wire) -> Response<Flow> {
     out
 }
 
-/// An answer with the upstream's own head, as far as it comes back.
+/// An answer with those parts of the upstream's head that callers receive.
 pub(crate) fn relayed(
     status: StatusCode,
     headers: &HeaderMap,

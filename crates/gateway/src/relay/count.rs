@@ -25,7 +25,7 @@ use thinkthrough_client::{Auth, Request as Outbound};
 use thinkthrough_core::tokens::EffectiveCount;
 use thinkthrough_json::{Doc, Raw, Val, Writer};
 
-/// More than any count says.
+/// The longest count answer of an upstream, in bytes.
 const ANSWER: usize = 64 * 1024;
 
 /// Answers `/v1/messages/count_tokens` and `:countTokens`.
@@ -74,7 +74,7 @@ async fn counted(
     (account, outcome)
 }
 
-/// Who wants to know.
+/// The caller of a count.
 struct Counting {
     state: Arc<RequestState>,
     headers: HeaderMap,
@@ -82,16 +82,16 @@ struct Counting {
     credential: Auth,
 }
 
-/// A request that is counted.
+/// A prepared request whose tokens are counted.
 struct Counted {
     /// The request as it would be sent.
     first: First,
-    /// Where the upstream itself can be asked.
+    /// The request for the upstream's own count, if the upstream has such a route.
     ask: Option<Ask>,
 }
 
 impl Counting {
-    /// All that reads or writes the whole request.
+    /// Does all work on the whole body.
     async fn prepare(
         &self,
         (bytes, held): (Bytes, Reservation),
@@ -130,11 +130,11 @@ impl Counting {
         Ok(Counted { first, ask })
     }
 
-    /// The question for the upstream's own count. `None` if it has no such route.
+    /// Builds the request for the upstream's own count. `None` if the upstream has no such route.
     fn ask(&self, first: &First) -> Option<Ask> {
         let First { job, prepared, .. } = first;
         let (exchange, target) = (&prepared.exchange, &job.route.target);
-        // A platform counts at an address of its own.
+        // Hosting platforms count at other addresses.
         if !exchange.is_relayed() || target.dialect.hosted.is_some() {
             return None;
         }
@@ -143,7 +143,7 @@ impl Counting {
         let callers = Crossing::to(&job.route).request(&self.headers);
         let headers = merged(&outgoing.headers, callers);
         let body = match url.ends_with(":countTokens") {
-            // Only within the envelope this route takes what belongs to a whole request.
+            // This route accepts the members of a whole request only inside the envelope.
             true => enveloped(&target.model, &job.body)?,
             false => job.body.clone(),
         };
@@ -160,7 +160,7 @@ impl Counting {
         }
         let sent = sent.clone();
         let (tokenizer, size) = (self.state.options.tokenizer, sent.len().max(LARGE + 1));
-        // Loading the tables would hold up other answers, too, however short the request is.
+        // Loading the tables would block other answers, even for a short request.
         let count = Box::pin(async move {
             let tokenizer = tokenizer.map(|it| it as &dyn thinkthrough_core::tokens::Tokenizer);
             EffectiveCount::new(tokenizer).of_body(&String::from_utf8_lossy(&sent)).count
@@ -170,14 +170,14 @@ impl Counting {
     }
 }
 
-/// The request within the envelope that `:countTokens` also takes.
+/// The request inside the envelope that `:countTokens` also accepts.
 fn unwrapped(bytes: &Bytes) -> Result<Bytes, Rejection> {
     let doc = take::json(bytes)?;
     let inner = doc.root().some("generateContentRequest").map(Val::raw);
     Ok(inner.map_or_else(|| bytes.clone(), |inner| Bytes::copy_from_slice(inner.as_bytes())))
 }
 
-/// The upstream's own route beside the one that answers.
+/// The URL of the upstream's count route, from the URL of its answer route.
 fn asking(face: Face, url: &str) -> String {
     let url = url.split('?').next().unwrap_or(url);
     match face {
@@ -196,7 +196,7 @@ struct Ask {
 }
 
 impl Ask {
-    /// What the upstream says; `None` where it has no such route or cannot be asked.
+    /// Asks the upstream. `None` if it cannot be asked or does not answer with a count.
     async fn send(self, state: &RequestState, route: &Route, auth: Auth) -> Option<Bytes> {
         let mut send = Outbound::post(&self.url, self.body).ok()?;
         send.gate = state.charges.gate(route, || 0);

@@ -1,4 +1,5 @@
-//! The first attempt of a request, up to the bytes that go upstream. `think serve` sends it, and `think explain` shows it.
+//! The first attempt of a request, up to the bytes for the upstream. `think serve` sends it, and `think explain`
+//! shows it.
 
 use crate::attempt::sending::{Job, Waiting};
 use crate::attempt::tries::{Caller, Candidate};
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use thinkthrough_core::exchange::{Prepared, Restore};
 use thinkthrough_json::Doc;
 
-/// A request that is ready to be sent.
+/// A prepared first attempt.
 pub(crate) struct First {
     caller: Caller,
     candidate: Candidate,
@@ -42,13 +43,13 @@ impl First {
         self.caller.stream
     }
 
-    /// Sends it, and gives the answer that all attempts lead to.
+    /// Sends it, and returns the answer that the attempts finally give.
     pub(crate) fn send(self) -> Result<Waiting, Rejection> {
         self.job.check(&self.prepared)?;
         let First { mut caller, candidate, job, prepared } = self;
         let drained = caller.drained(&job.route);
         let booked = caller.is_booked(&job.route).then(|| Arc::clone(&caller.state.charges));
-        // From here on only two bodies are in memory: the caller's and the upstream's.
+        // From here on memory holds only two bodies: the caller's and the upstream's.
         caller.held.shrink_to(caller.body.len().saturating_add(job.body.len()));
         let (waiting, reporter) = (job.send(prepared)?, Arc::clone(&caller.state.reporter));
         let following: Waiting = Box::pin(caller.follow(candidate, waiting));
@@ -60,7 +61,8 @@ impl First {
 }
 
 impl Job {
-    /// Refuses a request whose parameters contradict the settings, or that lacks a thought which the configuration requires.
+    /// Refuses a request whose parameters contradict the settings, or that lacks a thought which the configuration
+    /// requires.
     pub(crate) fn check(&self, prepared: &Prepared) -> Result<(), Rejection> {
         if let Some(why) = &prepared.conflict {
             return Err(rejection(400, "invalid_request_error", why.clone()));

@@ -1,4 +1,4 @@
-//! One request to a model, through all its stages.
+//! The path of one request to a model, through all its stages.
 
 pub(crate) mod ask;
 pub(crate) mod count;

@@ -1,4 +1,4 @@
-//! What a request reserves of its key's budgets before it is sent, by the body that goes out.
+//! Reserves the budgets of a request's key before the request is sent, by the body that goes out.
 
 use crate::attempt::tries::Caller;
 use crate::identify::keys::Pass;
@@ -15,19 +15,19 @@ use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::Secret;
 use tokio::sync::watch;
 
-/// What the sessions and turns of a request's budgets are called by, where it has budgets, or where its provider keeps
-/// what it answers.
+/// The labels of the request's session and turn. Present if the key has budgets, or if the provider may store the
+/// answer.
 pub(crate) struct Payer(Option<Labels>);
 
 impl Payer {
-    /// The session of the request, where it is known.
+    /// The session of the request, if it is known.
     pub(crate) fn session(&self) -> Option<String> {
         self.0.as_ref().map(|labels| labels.session.clone())
     }
 }
 
 impl Caller {
-    /// Says whose request it is to whoever watches.
+    /// Reports the tenant and session of the request to its observers.
     pub(crate) fn open(
         &self,
         route: &Route,
@@ -46,7 +46,8 @@ impl Caller {
         if self.is_counted {
             return Payer(spender);
         }
-        // Of a store that is late or away the secret is not known; a trace is left all the same.
+        // If the store is late or away, the tenant's secret is unknown. Its trace is still written, with a secret of
+        // this process.
         let stranger = || Some((tenant.clone().filter(|_| vaults.is_some())?, names::secret()));
         let labels = owner.or_else(stranger).filter(|_| self.is_kept);
         let labels =
@@ -55,8 +56,8 @@ impl Caller {
         Payer(spender)
     }
 
-    /// Asks its budgets for what this body may spend, which goes out; `None` stands for the caller's own bytes. Says
-    /// whether the request is to be prepared again, because less is to go out.
+    /// Reserves the amount that this outgoing body may spend; `None` stands for the caller's own bytes. Returns true
+    /// if the request must be prepared again, because it may spend less.
     pub(crate) async fn pay(
         &self,
         payer: &Payer,
@@ -79,14 +80,15 @@ impl Caller {
         charges.allow(asking, asked).await.map(|allowed| allowed.is_changed)
     }
 
-    /// The stage of the process, if the gateway reads an answer of this route to its end although its caller went away.
+    /// The stage of the process, if the gateway reads an answer of this route to its end even after its caller went
+    /// away.
     pub(crate) fn drained(&self, route: &Route) -> Option<watch::Receiver<Stage>> {
         let is_drained = route.on_disconnect == OnDisconnect::Drain || self.is_booked(route);
         is_drained.then(|| self.state.stage.clone())
     }
 
-    /// Whether it is a whole answer that a blocking budget or a limit of tokens books. Its provider makes all of it,
-    /// whoever waits, so that a caller must not have it for nothing by going away.
+    /// Whether a blocking budget or a token limit books this whole answer. The provider makes all of it even if the
+    /// caller goes away, so that leaving early must not make it free.
     pub(crate) fn is_booked(&self, route: &Route) -> bool {
         let pass = self.state.pass.as_deref();
         !self.stream && (route.limits.counts_tokens() || pass.is_some_and(Pass::books))

@@ -1,4 +1,4 @@
-//! What is known about a request before it is sent: whose it is, what holds for it, and what was kept for it.
+//! Facts about a request before it is sent: its tenant, its settings, and the stored thoughts for it.
 
 use crate::credential;
 use crate::models::route::{Models, Route};
@@ -19,13 +19,13 @@ use thinkthrough_core::provider::Auth as AuthForm;
 use thinkthrough_core::settings::{Layer, Partial, Resolved, Source, resolve};
 use thinkthrough_store::stands_for_nobody;
 
-/// The tenant's records, and whose request it is.
+/// The owner of a request, and the vault of its tenant.
 pub(crate) struct Claim {
     pub(crate) owner: Owner,
     pub(crate) vault: Arc<dyn Vault>,
 }
 
-/// Whose request it is; nobody's where there is no vault, or it cannot be reached.
+/// The owner of a request. `None` if there is no vault, or it cannot be reached.
 pub(crate) async fn claim(
     state: &RequestState,
     route: &Route,
@@ -41,7 +41,7 @@ pub(crate) async fn claim(
     Some(Claim { owner, vault })
 }
 
-/// What the store said; one that fails or takes too long knows nothing.
+/// The store's answer. `None` if the store fails or answers too late.
 fn answered<T>(state: &RequestState, waited: Waited<T>) -> Option<T> {
     match waited {
         Waited::Answered(Ok(answer)) => return Some(answer),
@@ -52,15 +52,15 @@ fn answered<T>(state: &RequestState, waited: Waited<T>) -> Option<T> {
     None
 }
 
-/// A name that no other record has. It begins with the time, so that new ones stand side by side in a store's index,
-/// and a commit of many writes few pages.
+/// A unique id for a record. It begins with the time, so that new records are neighbours in a store's index, and a
+/// commit of many records writes few pages.
 fn record_id() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let random = random_id();
     format!("{now:012x}{}", random.get(12..).unwrap_or(&random))
 }
 
-/// Whose request it is; nobody's where nothing says so.
+/// The tenant of a request. `None` if neither a key nor a credential identifies it.
 pub(crate) fn tenant(state: &RequestState, route: &Route, callers: &Auth) -> Option<Tenant> {
     match &state.pass {
         Some(pass) => Some(pass.tenant.clone()),
@@ -68,7 +68,7 @@ pub(crate) fn tenant(state: &RequestState, route: &Route, callers: &Auth) -> Opt
     }
 }
 
-/// The tenant of a request without a key of the gateway, if something says so.
+/// The tenant of a request without a gateway key, if it can be identified.
 fn keyless_tenant(
     options: &Options,
     vaults: Option<&Arc<dyn Vaults>>,
@@ -76,10 +76,10 @@ fn keyless_tenant(
     callers: &Auth,
 ) -> Option<Tenant> {
     match credential::exposed(callers) {
-        // Callers that bring their own keys are strangers to each other.
+        // Callers with their own provider keys must not share a tenant.
         _ if is_ours(route) && options.pass_through => None,
         _ if is_ours(route) => Some(Tenant::local()),
-        // A server that asks for no key is sent none, or a word in the place of one.
+        // Clients of a server without keys send no key, or a dummy word.
         credential if credential.is_none_or(stands_for_nobody) && !options.pass_through => {
             Some(Tenant::local())
         }
@@ -88,7 +88,7 @@ fn keyless_tenant(
     }
 }
 
-/// All tenants that a caller without a key may be, one at each upstream.
+/// All tenants that a caller without a key may be, one for each upstream.
 pub(crate) fn keyless_tenants(
     models: &dyn Models,
     options: &Options,
@@ -107,7 +107,7 @@ pub(crate) fn keyless_tenants(
     tenants
 }
 
-/// What the configuration says, and what the caller says with this request.
+/// The reasoning settings: those of the model, of the configuration, and of the request's header.
 pub(crate) fn settings(route: &Route, headers: &HeaderMap) -> Result<Resolved, Rejection> {
     let rule = Layer { source: Source::ModelRule, values: route.target.rule.settings() };
     let config = Layer { source: Source::UserConfig, values: route.reasoning.clone() };
@@ -125,7 +125,7 @@ pub(crate) fn settings(route: &Route, headers: &HeaderMap) -> Result<Resolved, R
     Ok(resolve(&[rule, config, Layer { source: Source::Request, values: said }]))
 }
 
-/// How the request is treated; a caller may say where it wants to find thoughts.
+/// The handling of a request. A caller may choose the form in which it sees thoughts.
 pub(crate) fn handling(route: &Route, headers: &HeaderMap) -> Result<Handling, Rejection> {
     let mut handling = route.handling;
     if let Some(said) = headers.get("x-thinkthrough-view") {
@@ -140,7 +140,7 @@ pub(crate) fn handling(route: &Route, headers: &HeaderMap) -> Result<Handling, R
     Ok(handling)
 }
 
-/// A request without a thought that must be there.
+/// The error for a request that lacks a required thought.
 pub(crate) fn missing(route: &Route, message: usize) -> Rejection {
     let text = format!(
         "the thought of message {message} is not known here, and `{}` demands it; send it back as it came, begin a new \
@@ -150,7 +150,8 @@ pub(crate) fn missing(route: &Route, message: usize) -> Rejection {
     rejection(400, "reasoning_missing", text)
 }
 
-/// What the vault knows. Of one that fails or takes too long nothing is known, and the request hears that.
+/// Looks up the records for a request. If the vault fails or answers too late, the result is empty, and the request
+/// context records the failure.
 pub(crate) async fn look_up(
     asked: &mut RequestContext<'_>,
     vault: Option<&Arc<dyn Vault>>,
@@ -164,7 +165,7 @@ pub(crate) async fn look_up(
         asked.look_up_failed();
         return Looked::nothing();
     };
-    // What only the answer behind it names; each round finds who is named next.
+    // Follows the records that other records name. Each round looks up the records that the previous ones name.
     for _ in 0..ROUNDS {
         let more = asked.more(&looked.found);
         if more.is_empty() {
@@ -183,10 +184,10 @@ pub(crate) async fn look_up(
     looked
 }
 
-/// Each round finds up to sixteen answers, one behind the other.
+/// The most rounds. Each one finds up to sixteen answers, one behind the other.
 const ROUNDS: usize = 4;
 
-/// The gateway's own credential, else the caller's in the form that the upstream reads.
+/// The gateway's own credential; else the caller's, in the form that the upstream reads.
 pub(crate) fn credential_for(route: &Route, callers: Auth) -> Auth {
     if !matches!(route.auth, Auth::None) {
         return route.auth.clone();

@@ -1,8 +1,8 @@
-//! The identity of a caller, and whether it still holds.
+//! The identity of a caller, and repeated checks of it.
 //!
-//! A request is checked when it comes. A listener, a session of the viewer and a slow upload outlive that moment, and their
-//! key may be revoked in the store by any process, or leave the configuration: they are checked again here. An answer
-//! under way is not checked again. It ends by itself and is booked.
+//! A request is checked when it arrives. A listener, a session of the viewer and a slow upload last longer, and
+//! meanwhile any process may revoke their key in the store, or the key may leave the configuration. So their identity
+//! is checked again here. An answer in progress is not checked again. It ends by itself and is booked.
 
 use crate::credential;
 use crate::identify::keys::{Access, Pass, is_plausible};
@@ -15,13 +15,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thinkthrough_client::Auth;
 
-/// How often an identity is checked again. The gateway reads its keys once a second, so that a revocation ends a listener
-/// within some two seconds.
+/// The interval of repeated checks. The gateway reads its keys once a second, so that a revocation ends a listener
+/// within about two seconds.
 pub(crate) const PERIOD: Duration = Duration::from_secs(1);
-/// How long a check may wait for the keys.
+/// The longest wait for the keys in a check.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The gateway key that this credential is; `None` if callers need none.
+/// The gateway key of this credential; `None` if callers need none.
 pub(crate) async fn identify(
     options: &Options,
     credential: Option<&str>,
@@ -58,7 +58,7 @@ fn keys_lost() -> Rejection {
     rejection(503, "keys_unavailable", message)
 }
 
-/// An identity that can be proved again.
+/// An identity that can be verified again.
 pub(crate) struct Identity {
     gateway: Arc<Gateway>,
     proof: Proof,
@@ -139,21 +139,21 @@ pub(crate) fn signed_out() -> Rejection {
     rejection(401, "signed_out", "open the link that `think ui` prints, or sign in with a key")
 }
 
-/// A right that outlives the request that it was given to.
+/// A right that outlives the request which obtained it.
 pub(crate) struct Grant {
     identity: Identity,
     scope: Scope,
-    /// The configuration that says whose a caller without a key is.
+    /// The configuration that determined the tenants of a caller without a key.
     keyless: Option<Arc<Configuration>>,
 }
 
 impl Grant {
-    /// The requests that may be seen.
+    /// The requests that the holder may see.
     pub(crate) fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// Returns when the identity is no longer known, or has other rights.
+    /// Returns when the identity is no longer known, or its rights have changed.
     pub(crate) async fn ended(mut self) {
         while self.holds().await {
             tokio::time::sleep(PERIOD).await;
@@ -170,13 +170,13 @@ impl Grant {
                 self.keyless = Some(now);
                 is_same
             }
-            // Callers need a key now and did not before, or the other way round.
+            // Keys became required, or are no longer required.
             (Ok(Some(_)), Some(_)) | (Ok(None), None) | (Err(_), _) => false,
         }
     }
 }
 
-/// Checks the key of a request again whose body took longer than [`PERIOD`] to come.
+/// Verifies the key of a request again if its body took longer than [`PERIOD`] to arrive.
 pub(crate) async fn still_holds(state: &RequestState) -> Result<(), Rejection> {
     let now = state.gateway.configuration();
     identify(&now.options, credential::exposed(&state.credential), PATIENCE).await.map(drop)
@@ -195,7 +195,7 @@ mod tests {
     use thinkthrough_limits::{Budgets, RateLimits};
     use tokio::time::Instant as Tick;
 
-    /// The one key that there is.
+    /// The only key.
     struct Only(Mutex<Access>);
 
     impl Keys for Only {
@@ -243,7 +243,7 @@ mod tests {
         Identity { gateway: Arc::clone(gateway), proof: Proof::Credential(auth) }
     }
 
-    /// How long the grant of an identity outlives a change.
+    /// Measures how long a grant outlives a change of its identity.
     async fn outlives(identity: Identity, change: impl FnOnce()) -> Option<Duration> {
         let ended = identity.grant().await.unwrap().ended();
         tokio::pin!(ended);

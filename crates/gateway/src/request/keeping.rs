@@ -1,4 +1,4 @@
-//! Where one answer of the Responses API is kept by its id.
+//! Stores one answer of the Responses API under its id.
 
 use crate::load::Reservation;
 use crate::request::references;
@@ -7,31 +7,32 @@ use std::sync::Arc;
 use thinkthrough_core::exchange::Name;
 use thinkthrough_json::{Doc, Raw};
 
-/// The field of a request and of an answer that names the one before.
+/// The field of a request or answer that names the previous answer.
 pub(crate) const PREVIOUS: &str = "previous_response_id";
 
-/// Where an answer is to be kept.
+/// The data that is stored with an answer.
 pub(crate) struct Keeping {
     pub(crate) kept_responses: Arc<dyn KeptResponses>,
-    /// The id of an answer that is written here.
+    /// The id of the answer, if the gateway writes it.
     pub(crate) id: String,
-    /// The answer that it goes on from.
+    /// The answer that this one continues.
     pub(crate) previous: Option<String>,
-    /// The name that was asked for.
+    /// The model name of the request.
     pub(crate) model: String,
-    /// What was said in this request: a list of items.
+    /// The input of this request, as a list of items.
     pub(crate) input: String,
     pub(crate) _held: Reservation,
 }
 
 impl Keeping {
-    /// What the answer is called.
+    /// The id and fields of the answer.
     pub(crate) fn name(&self) -> Name {
         let previous = self.previous.iter().map(|id| (PREVIOUS.to_owned(), Raw::string(id)));
         Name { id: self.id.clone(), fields: previous.collect() }
     }
 
-    /// Keeps an answer. One that the upstream itself keeps is only known here.
+    /// Stores an answer. If the upstream itself stores it, the row contains only the model. Returns whether it was
+    /// stored.
     pub(crate) async fn keep(&self, answer: &str, is_relayed: bool) -> bool {
         let Ok(doc) = Doc::parse_str(answer) else { return false };
         let Some(id) = doc.root().string("id") else { return false };

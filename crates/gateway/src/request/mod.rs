@@ -1,4 +1,4 @@
-//! What is known about a request before it is sent: its body, whose it is, its settings, and what was kept for it.
+//! The request before it is sent: its body, its tenant, its settings, and the stored data for it.
 
 pub(crate) mod asking;
 pub(crate) mod edge;

@@ -1,7 +1,7 @@
-//! Requests of the Responses API that go on from an answer that is kept by its id.
+//! Requests of the Responses API that continue a stored answer by its id.
 //!
-//! Where the upstream keeps answers itself, the request goes as it came. Of such an answer, only whose it is stands here,
-//! and which model's upstream has it. Else the request goes with the whole conversation in it.
+//! If the upstream itself stores the answer, the request passes unchanged; the gateway then stores only the answer's
+//! owner and model. Otherwise the gateway adds the whole conversation to the request.
 
 use crate::models::route::Route;
 use crate::names::random_id;
@@ -21,18 +21,18 @@ use thinkthrough_core::wire::Wire;
 use thinkthrough_core::wire::responses::Responses;
 use thinkthrough_json::{Doc, Val};
 
-/// What a request that goes on from a kept answer becomes, and where its own answer is to be kept.
+/// The result of `recall`: the changed request, and the data to store with its own answer.
 #[derive(Default)]
 pub(crate) struct Recalled {
-    /// The request with the whole conversation in it; `None`: as it came.
+    /// The request with the whole conversation; `None` if it passes unchanged.
     pub(crate) body: Option<Bytes>,
-    /// `None`: the answer is not kept.
+    /// `None` if the answer is not stored.
     pub(crate) keeping: Option<Arc<Keeping>>,
-    /// Only this upstream knows what the request goes on from.
+    /// Only this upstream has the conversation that the request continues.
     pub(crate) is_bound: bool,
 }
 
-/// Reads what a request of the Responses API says about kept answers.
+/// Resolves the references of a Responses request to stored answers.
 pub(crate) async fn recall(
     state: &RequestState,
     route: &Route,
@@ -78,7 +78,8 @@ pub(crate) async fn recall(
     Ok(Recalled { body: body.or(referred), keeping, is_bound })
 }
 
-/// What the request refers to must be known here, for its upstream knows nothing of it.
+/// Refuses references that the gateway could not resolve, because an upstream of another wire cannot resolve them
+/// either.
 fn only_here(root: Val<'_>) -> Result<(), Rejection> {
     if let Some(id) = references::first(root) {
         let id = short(&id);
@@ -92,7 +93,7 @@ fn only_here(root: Val<'_>) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// The request with everything in it that it goes on from; `None` where the upstream has that itself.
+/// The request with the conversation that it continues; `None` if the upstream itself has that.
 fn gone_on(
     body: &Doc<'_>,
     id: &str,
@@ -104,7 +105,7 @@ fn gone_on(
         rejection(400, "previous_response_not_found", message)
     };
     let Some(last) = before.last() else {
-        // Whether the caller may name it there is judged by what is sent.
+        // The caller's right to name this id is checked later, on the body that is sent.
         return if is_same_wire { Ok(None) } else { Err(missing(id)) };
     };
     if is_upstreams(last) {
@@ -161,7 +162,7 @@ fn joined(body: &Doc<'_>, said: &[String]) -> Bytes {
     }
 }
 
-/// What the request itself says, as a list of items.
+/// The input of the request itself, as a list of items.
 fn items(root: Val<'_>) -> String {
     match root.get("input") {
         Some(list) if list.is_array() => list.raw().to_owned(),

@@ -1,7 +1,8 @@
-//! Items of a request that only name an item of a kept answer, as clients send them that count on the provider's memory.
+//! Resolves items of a request that only name an item of a stored answer. Clients that rely on the provider's memory
+//! send them.
 //!
-//! The items of an answer that is written here have its id in theirs. Those of an answer whose upstream named them but
-//! does not keep them stand among the kept responses beside it.
+//! If the gateway wrote an answer, the ids of its items contain the answer's id. If the upstream chose the ids but
+//! does not store the answer, a separate row for each item names the answer.
 
 use crate::rejection::{Rejection, rejection};
 use crate::store::vault::{KeptResponses, Later, VaultError};
@@ -12,13 +13,14 @@ use std::sync::Arc;
 use thinkthrough_core::edit::Draft;
 use thinkthrough_json::{Doc, Raw, Val};
 
-/// The type of an item that only names another.
+/// The type of an item that only names another one.
 pub(crate) const REFERENCE: &str = "item_reference";
 
-/// More answers than this are not read for one request.
+/// The most stored answers that are read for one request.
 const MOST: usize = 100;
 
-/// What a caller names: without it there is no conversation, so that a store that does not answer in time is an error.
+/// Reads data that the caller names. Without it there is no conversation, so a store that does not answer in time is
+/// an error.
 pub(crate) async fn patiently<T>(waits: &Waits, later: Later<'_, T>) -> Result<T, Rejection> {
     match waits.answer(later).await {
         Waited::Answered(Ok(found)) => Ok(found),
@@ -29,16 +31,16 @@ pub(crate) async fn patiently<T>(waits: &Waits, later: Later<'_, T>) -> Result<T
     }
 }
 
-/// What the references of a request came to.
+/// The result of resolving a request's references.
 #[derive(Debug, Default)]
 pub(crate) struct Referred {
-    /// The request with the items themselves in it; `None`: as it came.
+    /// The request with the items in place of references; `None` if it is unchanged.
     pub(crate) body: Option<Bytes>,
-    /// There are some that nobody here knows.
+    /// Whether some references name no stored item.
     pub(crate) has_unknown: bool,
 }
 
-/// Puts the items in the place of what refers to them.
+/// Replaces references by the items that they name.
 pub(crate) async fn resolved(
     kept_responses: Option<&Arc<dyn KeptResponses>>,
     waits: &Waits,
@@ -70,7 +72,7 @@ pub(crate) fn first(root: Val<'_>) -> Option<String> {
     references(root).next().map(|(_, id)| id)
 }
 
-/// What only names an item, and the item's id. The type may be left out.
+/// The references in a request's input, with their ids. A reference may lack the type.
 fn references(root: Val<'_>) -> impl Iterator<Item = (Val<'_>, String)> {
     root.get("input").into_iter().flat_map(Val::items).filter_map(|item| {
         let kind = item.text("type");
@@ -81,7 +83,7 @@ fn references(root: Val<'_>) -> impl Iterator<Item = (Val<'_>, String)> {
     })
 }
 
-/// The item with this id, if its answer is kept here.
+/// The item with this id, if its answer is stored.
 async fn item(
     kept_responses: &Arc<dyn KeptResponses>,
     waits: &Waits,
@@ -113,7 +115,7 @@ async fn item(
     Ok(named.map(|item| item.raw().to_owned()))
 }
 
-/// The answer that an item's id is made of: `msg_0_resp_...` is the first item of `resp_...`.
+/// The answer's id inside an item's id: `msg_0_resp_...` is the first item of `resp_...`.
 fn of(id: &str) -> Option<&str> {
     let (_, rest) = id.split_once('_')?;
     let (number, answer) = rest.split_once('_')?;
@@ -123,12 +125,12 @@ fn of(id: &str) -> Option<&str> {
 /// The member of a row that names the answer.
 const OF: &str = "of";
 
-/// What the row of an item is kept under. No id of an answer begins with a blank.
+/// The key of an item's row. The leading blank keeps it apart from the ids of answers.
 fn beside(id: &str) -> String {
     format!(" {id}")
 }
 
-/// Keeps which answer the items are of, where their ids do not say it.
+/// Stores the answer's id for each item whose own id does not contain it.
 pub(crate) async fn keep(
     kept_responses: &dyn KeptResponses,
     response: Val<'_>,

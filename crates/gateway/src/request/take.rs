@@ -1,4 +1,4 @@
-//! Taking a request's body in, within limits.
+//! Reads a request's body within limits.
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
@@ -18,10 +18,10 @@ use crate::request::identity::{PERIOD, still_holds};
 use crate::state::RequestState;
 use tokio::time::{Instant, timeout_at};
 
-/// How long a caller may be silent in the middle of its own request.
+/// The longest silence of a caller within its own request.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Fields that would steer the gateway's own request, and with it its credential.
+/// Fields that would redirect the gateway's own request, and with it its credential.
 const STEERING: [&str; 9] = [
     "api_base",
     "api_key",
@@ -34,9 +34,9 @@ const STEERING: [&str; 9] = [
     "vertex_credentials",
 ];
 
-/// The body, if it is whole, plain and not too large.
+/// Reads the body. Refuses compressed, broken and oversized ones.
 ///
-/// What it costs by the time it was read is `times` its bytes, and counted as they come.
+/// The reservation grows as bytes arrive. Once the body is read, it is `times` the body's size.
 pub(crate) async fn body(
     state: &RequestState,
     headers: &HeaderMap,
@@ -75,7 +75,7 @@ pub(crate) async fn body(
             return Err(too_large());
         }
         held.grow_to(came)?;
-        // A body that came in one piece is not copied.
+        // A body of a single piece is not copied.
         match first.take() {
             None if all.is_empty() => first = Some(data),
             None => all.extend_from_slice(&data),
@@ -94,12 +94,12 @@ pub(crate) async fn body(
     Ok((bytes, held))
 }
 
-/// The body as JSON, without fields that would steer the upstream.
+/// Parses the body as JSON, and refuses fields that would redirect the upstream request.
 pub(crate) fn json(body: &Bytes) -> Result<Doc<'_>, Rejection> {
     json_within(body, CAPS)
 }
 
-/// As [`json`], with these caps.
+/// Like [`json`], with these caps.
 pub(crate) fn json_within(body: &Bytes, caps: Caps) -> Result<Doc<'_>, Rejection> {
     let bad = |message: String| rejection(400, "invalid_request_error", message);
     let doc = caps.parse(body).map_err(bad)?;
@@ -116,22 +116,22 @@ pub(crate) fn json_within(body: &Bytes, caps: Caps) -> Result<Doc<'_>, Rejection
     caps.too_many(&doc).map_or(Ok(doc), |message| Err(bad(message)))
 }
 
-/// How large a body is for the work on it. The masker takes ten times as long for a byte as all other work.
+/// The effective size of a body for the work on it. The masker takes ten times as long for a byte as all other work.
 pub(crate) fn size(state: &RequestState, body: &Bytes) -> usize {
     let is_slow = state.options.masks_requests.is_some() && body.len() > LARGE / 10;
     if is_slow { body.len().max(LARGE + 1) } else { body.len() }
 }
 
-/// The body as it may go to a provider: without the secrets that its caller wrote, where the operator wants that.
+/// The body as it may go to a provider. If the operator wants it, the gateway masks secrets that the caller wrote.
 ///
-/// All else works on this body, so that an answer is found again by what was sent.
+/// All later stages use this body, so that look-ups match the conversation as it was sent.
 pub(crate) fn masked(state: &RequestState, body: Bytes) -> Result<Bytes, Rejection> {
     let Some(find) = &state.options.masks_requests else { return Ok(body) };
     json(&body)?;
     Ok(mask_request(&find(), &body).ok().flatten().map_or(body, Bytes::from))
 }
 
-/// Where a request for this model goes, if the caller may ask for it with this body.
+/// The route of a model. Refuses a body that names further models if the key may not ask all of them.
 pub(crate) fn route(
     state: &RequestState,
     model: &str,

@@ -1,9 +1,8 @@
-//! Chunks that come together go on together.
+//! Joins chunks that arrive together into one write.
 //!
-//! The task that reads an upstream's connection hands over one chunk, and has the next one often at hand. If every chunk
-//! of a burst went on as soon as it is there, each would be a write of its own, which costs more than all else that is
-//! done with it. So the others are let go first, and what they bring goes on, too. A chunk that is alone waits for
-//! nothing but work that is ready to be done.
+//! The task that reads an upstream's connection hands over one chunk at a time, and often has the next one ready. A
+//! write for each chunk of a burst would cost more than all other work on it. So the gateway first lets the other
+//! tasks run once, and adds the chunks that they bring. A single chunk waits only for tasks that are ready to run.
 
 use bytes::{Bytes, BytesMut};
 use std::pin::pin;
@@ -11,16 +10,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// How much is gathered before it goes to the caller.
+/// The most bytes that are joined before they go to the caller.
 const PIECE: usize = 16 * 1024;
 
-/// What goes to the caller in one piece.
+/// The bytes of the next write.
 #[derive(Default)]
 pub(crate) struct Gathered {
     first: Bytes,
-    /// All of it, where it came in several pieces.
+    /// All bytes, if there are several chunks.
     all: BytesMut,
-    /// The others' turn, once one was needed.
+    /// The turn of the other tasks, once it was needed.
     turn: Option<Arc<Turn>>,
     is_waiting: bool,
 }
@@ -42,7 +41,7 @@ impl Gathered {
         if self.is_empty() {
             self.first = bytes;
         } else {
-            // The first piece of several is copied, one that is alone is not.
+            // Several chunks are copied into one buffer; a single chunk is never copied.
             self.all.extend_from_slice(&std::mem::take(&mut self.first));
             self.all.extend_from_slice(&bytes);
         }
@@ -56,8 +55,8 @@ impl Gathered {
         }
     }
 
-    /// Lets the others go first, once after each piece. Whoever asks again before they were is told to wait, for a server
-    /// asks several times in a row.
+    /// Lets the other tasks run once after each chunk. A server may poll several times in a row; until the others had
+    /// their turn, each poll is pending.
     pub(crate) fn poll_others(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let turn = self.turn.get_or_insert_with(|| Arc::new(Turn::of(cx.waker())));
         if std::mem::replace(&mut self.is_waiting, true) {
@@ -65,12 +64,12 @@ impl Gathered {
         }
         turn.begin(cx.waker());
         let waker = Waker::from(Arc::clone(turn));
-        // The runtime wakes whoever yields once all that is ready was run, or a good part of it.
+        // The runtime wakes a yielding task after it ran all ready tasks, or many of them.
         pin!(tokio::task::yield_now()).poll(&mut Context::from_waker(&waker))
     }
 }
 
-/// Knows when the others have had their turn.
+/// Records whether the other tasks have had their turn.
 struct Turn {
     is_over: AtomicBool,
     then: Mutex<Waker>,
@@ -90,10 +89,10 @@ impl Turn {
         self.is_over.load(Ordering::Acquire)
     }
 
-    /// Somebody else may ask now.
+    /// Sets the waker again, because another task may poll now.
     fn again(&self, then: &Waker) -> Poll<()> {
         self.then.lock().unwrap_or_else(PoisonError::into_inner).clone_from(then);
-        // It may have ended in between.
+        // The turn may have ended in between.
         if self.is_over() { Poll::Ready(()) } else { Poll::Pending }
     }
 }
@@ -127,7 +126,7 @@ mod tests {
             assert_eq!(count.load(Ordering::Relaxed), round);
             poll_fn(|cx| {
                 let polled = gathered.poll_others(cx);
-                // As a server does that asks several times in a row.
+                // A server polls several times in a row.
                 if polled.is_pending() {
                     assert!(gathered.poll_others(cx).is_pending());
                 }

@@ -1,7 +1,8 @@
-//! Answers whose caller went away. The gateway closes the upstream at once, or drains it: reads the answer to its end.
+//! Answers whose caller went away. The gateway closes the upstream at once, or drains it: reads the answer to its
+//! end.
 //!
-//! Some providers finish such an answer anyway, and bill all of it. Then draining costs nothing. The thoughts are whole
-//! when the caller asks again, and the spent amount is known.
+//! Some providers finish such an answer anyway, and bill all of it. Then draining costs nothing. The thoughts are
+//! whole when the caller asks again, and the spent amount is known.
 
 use crate::answer::live::LiveAnswer;
 use crate::attempt::sending::{Outcome, Waiting};
@@ -118,7 +119,7 @@ pub(crate) struct Lasting {
     waiting: Option<Waiting>,
     stage: watch::Receiver<Stage>,
     reporter: Arc<Reporter>,
-    /// RequestCharges of a whole answer. They are booked in full if the upstream is lost or too late.
+    /// The charges of a whole answer. They are booked in full if the upstream is lost or too late.
     booked: Option<Arc<RequestCharges>>,
 }
 

@@ -1,4 +1,4 @@
-//! The body that the caller reads, and what happens when nobody reads it.
+//! The body of an answer to the caller, and the end of an answer whose caller went away.
 
 pub(crate) mod flow;
 pub(crate) mod gathered;

@@ -1,4 +1,4 @@
-//! A connection whose peer must send a request's head, and take what it is sent, within a time.
+//! A connection whose peer must send a request's head, and receive its answer, in time.
 
 use crate::respond::stuck::Slots;
 use std::future::Future;
@@ -11,12 +11,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// How long the head of a request may take from its first byte on.
+/// The longest time from the first byte of a request's head to its last.
 const HEAD: Duration = Duration::from_secs(10);
-/// How connections of HTTP/2 begin; there, heads are the protocol's own affair.
+/// The beginning of an HTTP/2 connection. HTTP/2 itself limits the time of its heads.
 const PREFACE: &[u8] = b"PRI";
 
-/// How many requests of a connection are being answered, and with what.
+/// The requests of a connection that are being answered, and their bodies.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     answering: AtomicUsize,
@@ -24,7 +24,7 @@ pub(crate) struct Pace {
     full: Full,
 }
 
-/// Whether the socket of an HTTP/1.1 connection takes nothing now.
+/// Whether the socket of an HTTP/1.1 connection accepts no bytes now.
 #[derive(Debug, Default)]
 struct Full {
     is_full: AtomicBool,
@@ -32,12 +32,12 @@ struct Full {
 }
 
 impl Pace {
-    /// A head came.
+    /// Counts a request whose head has arrived.
     pub(crate) fn asked(&self) {
         self.answering.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// An answer is over.
+    /// Counts the end of an answer.
     pub(crate) fn answered(&self) {
         self.answering.fetch_sub(1, Ordering::Relaxed);
     }
@@ -46,15 +46,15 @@ impl Pace {
         self.answering.load(Ordering::Relaxed)
     }
 
-    /// Comes when the socket takes something. The server asks for more of an answer until its own buffer is full; while the
-    /// socket takes nothing, that would only be kept.
+    /// Ready when the socket accepts bytes. The server polls an answer until its own buffer is full; while the socket
+    /// accepts none, more bytes would only use memory.
     pub(crate) fn poll_room(&self, cx: &Context<'_>) -> Poll<()> {
         if !self.full.is_full.load(Ordering::Acquire) {
             return Poll::Ready(());
         }
         let mut waiting = self.full.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         *waiting = Some(cx.waker().clone());
-        // It may have taken something in between.
+        // The socket may have accepted bytes in between.
         if self.full.is_full.load(Ordering::Acquire) { Poll::Pending } else { Poll::Ready(()) }
     }
 
@@ -72,20 +72,20 @@ impl Pace {
     }
 }
 
-/// A stream that breaks when its peer takes nothing for too long, or sends a head drop by drop.
+/// A stream that breaks if its peer reads nothing for too long, or sends a head drop by drop.
 pub(crate) struct Patient<S> {
     stream: S,
     limit: Duration,
-    /// Set while a write waits.
+    /// The deadline of a pending write.
     until: Option<Pin<Box<Sleep>>>,
     pace: Arc<Pace>,
     head: Duration,
-    /// Set while a head comes.
+    /// The deadline of an incomplete head.
     head_until: Option<Pin<Box<Sleep>>>,
     kind: Kind,
 }
 
-/// What is spoken.
+/// The protocol of the connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Unknown,
@@ -94,7 +94,7 @@ enum Kind {
 }
 
 impl<S> Patient<S> {
-    /// The peer may take nothing for as long as `limit`.
+    /// A stream whose peer may read nothing for at most `limit`.
     pub(crate) fn new(stream: S, pace: Arc<Pace>, limit: Duration) -> Self {
         Patient {
             stream,
@@ -107,7 +107,7 @@ impl<S> Patient<S> {
         }
     }
 
-    /// The head that begins must be there in time.
+    /// Starts the deadline of a head that begins.
     fn came(&mut self, bytes: &[u8]) {
         if self.kind == Kind::Unknown && !bytes.is_empty() {
             let is_http2 = bytes.starts_with(PREFACE);
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
     use tokio::io::AsyncWriteExt;
 
-    // All on a clock that goes on when somebody waits for it, and else stands still.
+    // The paused clock moves on only while a task waits for it.
 
     #[tokio::test(start_paused = true)]
     async fn c_4_a_peer_that_takes_nothing_is_given_up() {
@@ -273,7 +273,7 @@ mod tests {
         assert!(read.is_err(), "nothing came, and nothing is wrong with that");
         theirs.write_all(b"GET /").await.unwrap();
         assert_eq!(patient.read(&mut piece).await.unwrap(), 5);
-        // The rest of a request may take its time once its head is there.
+        // After the head, the rest of a request may take longer.
         pace.asked();
         let read = tokio::time::timeout(long, patient.read(&mut piece)).await;
         assert!(read.is_err(), "the body has another clock");

@@ -1,4 +1,4 @@
-//! Answers of the gateway's own, and the header that explains each request.
+//! Answers that the gateway writes itself, and the header that reports its decisions.
 
 use crate::attempt::sending::Made;
 use crate::names::random_id;
@@ -13,22 +13,22 @@ use thinkthrough_core::decision::Counts;
 use thinkthrough_core::wire::{ErrorBody, Wire};
 use thinkthrough_json::{Raw, Writer};
 
-/// The name of the header that explains what was done.
+/// The name of the header that reports the gateway's decisions.
 pub(crate) const EXPLAINS: &str = "x-thinkthrough";
 
-/// What was done to a request, as the header says it.
+/// The content of the `x-thinkthrough` header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Account {
     pub(crate) made: Made,
     pub(crate) trace: String,
-    /// The answer goes out before its record can be seen.
+    /// Whether the answer goes out before its record is stored.
     pub(crate) is_unsaved: bool,
-    /// Where its trace is, for a caller that asked.
+    /// The state of the trace, for a caller that asked.
     pub(crate) trace_state: Option<&'static str>,
 }
 
 impl Account {
-    /// The account of a request that nothing was done to yet.
+    /// The account of a new request.
     pub(crate) fn open() -> Self {
         Account { trace: random_id(), ..Account::default() }
     }
@@ -72,14 +72,14 @@ impl Account {
         HeaderValue::try_from(value).ok()
     }
 
-    /// Puts the header on an answer.
+    /// Adds the header to an answer, and reports it.
     pub(crate) fn explain(&self, answer: &mut Response<Flow>, reporter: &Reporter) {
         self.put_on(answer);
         let Made { counts, hops, .. } = self.made;
         reporter.tell(&Progress::Explained { id: &self.trace, counts, hops });
     }
 
-    /// Puts the header on an answer, in place of one that is there.
+    /// Adds the header to an answer, or replaces it.
     pub(crate) fn put_on(&self, answer: &mut Response<Flow>) {
         if let Some(value) = self.value() {
             answer.headers_mut().insert(EXPLAINS, value);
@@ -92,7 +92,7 @@ pub(crate) fn json(status: u16, body: impl Into<Bytes>) -> Response<Flow> {
     typed(status, "application/json", body)
 }
 
-/// An answer with a body of that type.
+/// An answer with a body of this media type.
 pub(crate) fn typed(status: u16, media: &'static str, body: impl Into<Bytes>) -> Response<Flow> {
     let mut answer = Response::new(Flow::whole(body.into()));
     *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
@@ -100,7 +100,7 @@ pub(crate) fn typed(status: u16, media: &'static str, body: impl Into<Bytes>) ->
     answer
 }
 
-/// An error in the form of the caller's API; of none in particular, in OpenAI's, which most clients read.
+/// An error in the format of the caller's API. Without a wire, in OpenAI's format, which most clients read.
 pub(crate) fn refusal(wire: Option<&dyn Wire>, rejection: &Rejection) -> Response<Flow> {
     let error = ErrorBody {
         status: rejection.status,
@@ -132,13 +132,13 @@ fn plain_error(error: &ErrorBody) -> String {
     raw.as_str().to_owned()
 }
 
-/// The answer of somebody who is not let in.
+/// The answer to a caller that is not admitted.
 pub(crate) fn turned_away(
     reporter: &Reporter,
     wire: Option<&'static dyn Wire>,
     rejection: &Rejection,
 ) -> Response<Flow> {
-    /// Seconds until a store that was away is looked at again, at most.
+    /// The seconds after which the store is tried again at the latest.
     const SOON: HeaderValue = HeaderValue::from_static("5");
     let mut answer = refusal(wire, rejection);
     match rejection.status {

@@ -1,9 +1,10 @@
-//! Answers that nobody takes.
+//! Drops answers that their caller stopped reading.
 //!
-//! A connection with many streams goes on when the caller stops taking one of them: it leaves that stream's window
-//! shut, and nothing of the transport tells. So each body says since when its last piece waits, and one that waits too
-//! long is let go, its upstream with it. The others on the connection go on; where there are none, it is closed.
-//! While the socket itself is full, nobody is to blame but its reader, and that one is looked after elsewhere.
+//! On a connection with many streams, a caller can stop reading one of them: it leaves the window of that stream
+//! shut, and the transport reports nothing. So each body stores the time since which its next piece is waiting. A
+//! body that waits too long is dropped together with its upstream. The other streams go on. If there are no others,
+//! the connection is closed. While the socket itself is full, no body is blamed; `patient.rs` closes the connection
+//! of a reader that stays slow.
 
 use crate::respond::flow::Flow;
 use bytes::Bytes;
@@ -21,13 +22,13 @@ use tokio::time::Instant;
 /// A piece of a body; `None` at its end.
 pub(crate) type Piece = Option<Result<Frame<Bytes>, io::Error>>;
 
-/// The body of an answer, shared with whoever watches over its connection.
+/// The body of an answer, shared with the watcher of its connection.
 pub(crate) struct Slot(Mutex<Inner>);
 
 struct Inner {
-    /// Gone when it was let go.
+    /// `None` once the body was dropped.
     flow: Option<Flow>,
-    /// Since when its next piece could be taken.
+    /// The time since which the next piece could have been read.
     since: Option<Instant>,
 }
 
@@ -41,7 +42,7 @@ impl Slot {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next piece; `None` if the body was let go.
+    /// The next piece; `None` if the body was dropped.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Option<Poll<Piece>> {
         let mut inner = self.inner();
         inner.since = None;
@@ -60,7 +61,7 @@ impl Slot {
         self.inner().flow.as_ref().map(Body::size_hint).unwrap_or_default()
     }
 
-    /// The process ends: gives what a stream of events ends with.
+    /// Returns the last bytes of a stream of events when the process ends.
     pub(crate) fn interrupted(&self, wire: &dyn Wire, why: &str) -> Bytes {
         match &mut self.inner().flow {
             Some(flow) => flow.interrupted(wire, why),
@@ -68,15 +69,15 @@ impl Slot {
         }
     }
 
-    /// The process ends: what is still to come is heard by nobody.
+    /// Drops the rest of the answer when the process ends.
     pub(crate) fn abandon(&self) {
         if let Some(flow) = &mut self.inner().flow {
             flow.abandon();
         }
     }
 
-    /// Lets it go if its next piece waits for longer than `limit`. Says whether it is gone.
-    /// Until `full`, the socket was.
+    /// Drops the body if its next piece waits for longer than `limit`. Time before `full`, when the socket was full,
+    /// does not count. Returns whether the body is gone.
     fn check(&self, limit: Duration, full: Option<Instant>) -> bool {
         let mut inner = self.inner();
         let since = inner.since.map(|since| full.map_or(since, |full| full.max(since)));
@@ -89,12 +90,12 @@ impl Slot {
     }
 }
 
-/// The answers that are on their way on one connection.
+/// The answers in progress on one connection.
 #[derive(Default)]
 pub(crate) struct Slots {
     all: Mutex<Vec<Weak<Slot>>>,
     came: Notify,
-    /// When the socket took nothing the last time.
+    /// The last time that the socket accepted no bytes.
     full: Mutex<Option<Instant>>,
 }
 
@@ -111,12 +112,12 @@ impl Slots {
         self.came.notify_one();
     }
 
-    /// The socket takes nothing now.
+    /// Records that the socket accepts no bytes now.
     pub(crate) fn is_full(&self) {
         *self.full.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
-    /// Lets go what is stuck. Gives how many answers are gone that the connection still holds.
+    /// Drops stuck answers. Returns the number of dropped answers that the connection still holds.
     fn check(&self, limit: Duration) -> usize {
         let mut all = self.all();
         all.retain(|slot| slot.strong_count() > 0);
@@ -131,7 +132,7 @@ impl Slots {
     }
 }
 
-/// Comes when a connection that answers so many requests has nothing but answers that nobody takes.
+/// Returns when all answers of a connection are stuck. `answering` counts its unfinished requests.
 pub(crate) async fn only_stuck(slots: &Slots, answering: impl Fn() -> usize, limit: Duration) {
     loop {
         if slots.is_empty() {
@@ -155,7 +156,7 @@ impl std::fmt::Debug for Slots {
 mod tests {
     use super::*;
 
-    // All on a clock that goes on when somebody waits for it, and else stands still.
+    // The paused clock moves on only while a task waits for it.
 
     const LIMIT: Duration = Duration::from_secs(60);
 
@@ -192,7 +193,7 @@ mod tests {
         let slow = Slot::new(Flow::whole(Bytes::from_static(b"one")));
         slots.add(&slow);
         for _ in 0..10 {
-            // It takes a little, and is full again.
+            // It accepts a few bytes, and is full again.
             after(50).await;
             slots.is_full();
             assert_eq!(slots.check(LIMIT), 0);

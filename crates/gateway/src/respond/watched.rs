@@ -1,5 +1,5 @@
-//! An answer's body as the server sees it: how it ends is told to those who hear of it, and the end of the process to
-//! the caller in the words of its wire.
+//! Wraps an answer's body for the server: reports how the body ends, and tells the caller in its own wire when the
+//! process ends.
 
 use crate::observe::bus::Reporter;
 use crate::observe::progress::Progress;
@@ -19,10 +19,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use thinkthrough_core::wire::Wire;
 
-/// Comes when answers that are still under way have to end.
+/// Completes when answers in progress have to end.
 pub(crate) type Interrupted = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A request, until its end is seen.
+/// A request whose end was not reported yet.
 pub(crate) struct Entry {
     reporter: Arc<Reporter>,
     pace: Arc<Pace>,
@@ -31,13 +31,13 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// A request came.
+    /// Opens the entry of a new request.
     pub(crate) fn new(reporter: Arc<Reporter>, pace: Arc<Pace>) -> Self {
         pace.asked();
         Entry { reporter, pace, bytes: 0, is_over: false }
     }
 
-    /// These bytes go to the caller.
+    /// Counts bytes that go to the caller.
     fn pass(&mut self, bytes: &[u8]) {
         if self.bytes == 0 && !bytes.is_empty() {
             self.reporter.tell(&Progress::FirstByte);
@@ -54,29 +54,29 @@ impl Entry {
     }
 }
 
-/// A caller that went away.
+/// The entry is dropped early if the caller went away.
 impl Drop for Entry {
     fn drop(&mut self) {
         self.finish("cancelled");
     }
 }
 
-/// A body under watch.
+/// The body of an answer, as the server reads it.
 pub(crate) struct Watched {
     flow: Arc<Slot>,
     entry: Entry,
-    /// Gone when it came.
+    /// `None` once it has completed.
     interrupted: Option<Interrupted>,
-    /// The wire of a stream of events, which can say why it ends.
+    /// The wire of a stream of events, which can carry a final error.
     stream: Option<&'static dyn Wire>,
-    /// What came last ended an event.
+    /// Whether the last bytes ended an event.
     is_between: bool,
-    /// How long the body is, where its head says so; whoever has read that much asks for no more.
+    /// The length in the head, if there is one. A server that has read that many bytes polls no more.
     length: Option<u64>,
 }
 
 impl Watched {
-    /// Watches the body of an answer.
+    /// Wraps the body of an answer.
     pub(crate) fn over(
         answer: Response<Flow>,
         entry: Entry,
@@ -97,13 +97,14 @@ impl Watched {
         })
     }
 
-    /// The process ends: a stream of events says so, if it can; anything else breaks off.
+    /// Ends the answer because the process ends: a stream of events gets an error event if possible, any other body
+    /// breaks off.
     fn interrupt(&mut self) -> Option<io::Result<Frame<Bytes>>> {
         const WHY: &str = "the gateway is being stopped; ask again";
         self.interrupted = None;
         let stream = self.stream.filter(|_| self.is_between);
         let last = stream.map(|wire| self.flow.interrupted(wire, WHY));
-        // What the upstream still says is for nobody.
+        // The rest of the upstream's answer has no reader.
         self.flow.abandon();
         self.entry.finish("interrupted");
         Some(match last {
@@ -130,7 +131,7 @@ impl Body for Watched {
             return Poll::Pending;
         }
         let flow = &this.flow;
-        // One answer that breaks must not take the others on its connection with it.
+        // A panic in one answer must not break the other answers on its connection.
         let polled = catch_unwind(AssertUnwindSafe(|| flow.poll(cx)));
         let Ok(polled) = polled else {
             entry.reporter.tell(&Progress::Panicked);
@@ -192,7 +193,7 @@ impl fmt::Debug for Watched {
     }
 }
 
-/// A future whose panic is an outcome.
+/// Turns a panic of a future into an error.
 pub(crate) struct Caught<F>(pub(crate) Pin<Box<F>>);
 
 impl<F: Future> Future for Caught<F> {

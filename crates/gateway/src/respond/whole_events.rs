@@ -1,8 +1,8 @@
-//! Bytes of a stream, handed on up to the last whole event.
+//! Passes a stream on up to its last complete event.
 //!
-//! A reader can do nothing with the beginning of an event, so this costs no time. And when the upstream breaks off in
-//! the middle of one, what is said instead begins at a place where something can begin. How long an event may be is
-//! counted before it comes here, so that what is held back has an end.
+//! A reader can do nothing with half an event, so holding it back costs no time. And if the upstream breaks off in
+//! the middle of an event, the gateway's own error event begins at an event boundary. The length of an event is
+//! limited before it comes here, which also limits the bytes held back.
 
 use bytes::{Bytes, BytesMut};
 use thinkthrough_core::event::Event;
@@ -10,12 +10,12 @@ use thinkthrough_core::frame::Framing;
 use thinkthrough_core::read::{Form, Reader};
 use thinkthrough_core::wire::{Dialect, Wire};
 
-/// The beginning of an event whose end has not come.
+/// Holds back an incomplete event.
 #[derive(Debug)]
 pub(crate) struct WholeEvents {
     framing: Framing,
     begun: BytesMut,
-    /// So much of it was looked through, so that a long event is not looked through again with each of its chunks.
+    /// The bytes of `begun` that were already searched, so that a long event is not searched again with each chunk.
     reporter: usize,
 }
 
@@ -24,8 +24,7 @@ impl WholeEvents {
         WholeEvents { framing, begun: BytesMut::new(), reporter: 0 }
     }
 
-    /// Takes the next bytes, and gives those of every event that they complete; without a copy where no event spreads
-    /// over several chunks.
+    /// Adds bytes, and returns all complete events. It copies only if an event spans several chunks.
     pub(crate) fn take(&mut self, mut bytes: Bytes) -> Bytes {
         if self.begun.is_empty() {
             let whole = bytes.split_to(self.end(&bytes, 0));
@@ -39,17 +38,17 @@ impl WholeEvents {
         whole.freeze()
     }
 
-    /// How much goes on.
+    /// The number of bytes that may go on.
     fn end(&self, bytes: &[u8], reporter: usize) -> usize {
         self.boundary(bytes, reporter).unwrap_or_default()
     }
 
-    /// What is left when a stream ends as it should.
+    /// The bytes after the last complete event, for a stream with a proper end.
     pub(crate) fn rest(&mut self) -> Bytes {
         self.begun.split().freeze()
     }
 
-    /// Where the last whole event ends; before `reporter` none does.
+    /// The end of the last complete event. No event ends before `reporter`.
     fn boundary(&self, bytes: &[u8], reporter: usize) -> Option<usize> {
         match self.framing {
             Framing::Ndjson => bytes.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1),
@@ -62,13 +61,13 @@ impl WholeEvents {
             }
             // The gateway never relays an array.
             Framing::Array => Some(bytes.len()),
-            // Its messages say their own length, and a broken one is known as such.
+            // Its messages contain their own length, so that the reader recognises a broken one.
             Framing::EventStream => Some(bytes.len()),
         }
     }
 }
 
-/// The events before the wire's own last message.
+/// The events before the wire's final message.
 pub(crate) fn before_last(wire: &'static dyn Wire, bytes: &Bytes) -> Bytes {
     let mut reader = Reader::new(wire, &Dialect::PLAIN, Form::Stream);
     let is_line = wire.framing() == Framing::Ndjson;

@@ -1,4 +1,4 @@
-//! Connections, and the one page that lists the stages of a request ([`serve_request`]).
+//! Connections, and the file that lists the stages of a request ([`serve_request`]).
 
 pub(crate) mod preview;
 pub(crate) mod serve_request;

@@ -1,4 +1,4 @@
-//! Makes the request that the gateway would send, by the same steps, and does not send it.
+//! Builds the request that the gateway would send, by the same steps, without sending it.
 
 use crate::accept::place::Face;
 use crate::attempt::sending::Job;
@@ -23,38 +23,38 @@ use thinkthrough_core::provider::Target;
 use thinkthrough_core::wire::Wire;
 use tokio::sync::watch;
 
-/// A caller's request that is to be shown.
+/// A caller's request for a preview.
 #[derive(Clone, Debug)]
 pub struct Unsent {
-    /// The wire that it is written for.
+    /// The wire of the body.
     pub wire: &'static dyn Wire,
     /// Its body.
     pub body: Bytes,
-    /// The model, whatever the body says.
+    /// The model. It overrides the one in the body.
     pub model: String,
     /// Settings as `x-thinkthrough-set` names them: `reasoning.effort=high`.
     pub settings: Vec<String>,
-    /// The name of the client's session.
+    /// The client's name for its session.
     pub session: Option<String>,
-    /// The rights of its key; `None` for callers without one.
+    /// The rights of the caller's key; `None` for callers without one.
     pub pass: Option<Arc<Pass>>,
 }
 
-/// A request to a provider that is not sent.
+/// A request to a provider that was built but not sent.
 #[derive(Clone, Debug)]
 pub struct Preview {
     /// The request with its body.
     pub outgoing: Outgoing,
-    /// The model, with what its refusals taught.
+    /// The model with the facts that its refusals taught.
     pub target: Target,
-    /// Why the gateway refuses the request instead of sending it.
+    /// The reason if the gateway refuses the request instead of sending it.
     pub refusal: Option<String>,
 }
 
-/// Makes the first request that a gateway with these models, records and options sends for this one.
+/// Builds the first request that a gateway with these models, records and options sends for this one.
 ///
 /// # Errors
-/// When the gateway refuses the request before its body is made; the error is a sentence for its caller.
+/// If the gateway refuses the request before its body is built. The error is a sentence for the caller.
 pub async fn preview(
     models: Arc<dyn Models>,
     vaults: Option<Arc<dyn Vaults>>,
@@ -84,7 +84,7 @@ pub async fn preview(
     Ok(Preview { outgoing, target, refusal })
 }
 
-/// The models of a caller that has a key for its provider, if the name leads nowhere without one.
+/// The models for a caller with its own provider key, if the name has no route without one.
 fn reaching(models: Arc<dyn Models>, name: &str) -> Arc<dyn Models> {
     match models.find(name) {
         Ok(_) => models,
@@ -92,7 +92,7 @@ fn reaching(models: Arc<dyn Models>, name: &str) -> Arc<dyn Models> {
     }
 }
 
-/// A gateway that takes one request.
+/// The state of a gateway for a single request.
 async fn state(
     models: Arc<dyn Models>,
     vaults: Option<Arc<dyn Vaults>>,
@@ -112,13 +112,13 @@ async fn state(
     let state = gateway.state(reporter, stage, (peer, &share));
     let state = match pass {
         Some(pass) if Tenant::named(pass.tenant.as_str()).is_ok() => with_pass(&state, pass),
-        // Callers known by their provider's credential have no gateway key, which would limit their models.
+        // Callers known by their provider's credential have no gateway key that could limit their models.
         pass => RequestState { pass, ..RequestState::clone(&state) },
     };
     Ok(Arc::new(RequestState { waits: Arc::new(Waits::patient()), ..state }))
 }
 
-/// The model with what its refusals taught, if requests to it heed that.
+/// The model with the facts that its refusals taught, if its requests heed those.
 fn taught(job: &Job) -> Target {
     let Route { target, handling, .. } = &*job.route;
     let heeds = handling.restore == Restore::Recommended && !handling.dry_run;

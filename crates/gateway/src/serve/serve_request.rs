@@ -1,16 +1,17 @@
-//! One request, stage by stage.
+//! The path of one request, stage by stage.
 //!
-//! | stage | folder | what it does, and why it stands here |
+//! | stage | folder | what it does, and why at this point |
 //! | --- | --- | --- |
-//! | observe | `observe/` | opens the request's report first, so that a refusal leaves its line and its count too |
-//! | accept | `accept/` | checks host, path and head, which costs nothing, before anything is looked up |
+//! | observe | `observe/` | opens the request's report first, so that refusals are logged and counted, too |
+//! | accept | `accept/` | checks host, path and head, which costs nothing, before any look-up |
 //! | identify | `request/identity.rs`, `identify/` | finds the tenant of the key before the body is read: a stranger costs no memory |
-//! | request | `request/`, `spending/` | reads the body, finds the model and the limits of the key, looks up kept thoughts; only now is known what they are looked up for |
-//! | attempt | `attempt/` | builds the body, reserves its tokens and dollars, sends it; a refusal is repaired, another key or model is tried. All of that comes before the first byte of an answer, because no byte can be taken back |
-//! | respond | `respond/`, `answer/` | hands the answer on as it comes, and keeps its record before the last event goes out: a tool loop may be back in milliseconds |
+//! | request | `request/`, `spending/` | reads the body, finds the model and the limits of the key, looks up stored thoughts, which needs the body and the model |
+//! | attempt | `attempt/` | builds the body, reserves its tokens and dollars, sends it; repairs a refused request, or tries another key or model. All of that happens before the first byte of the answer, because no byte can be taken back |
+//! | respond | `respond/`, `answer/` | passes the answer on as it arrives, and stores its record before the last event goes out: a tool loop may be back in milliseconds |
 //!
-//! [`serve_request`] has the first three. The others are one call for a request to a model, [`ask::answer`], and one for a
-//! provider's own API, [`pass::raw`]; they share the stages below. `admin/` answers what is not asked of a model.
+//! [`serve_request`] has the first three stages. The others are one call for a request to a model, [`ask::answer`],
+//! and one for a provider's own API, [`pass::raw`]; both use the same code below. `admin/` answers requests that ask
+//! no model.
 
 use crate::accept::admission::{self, Visit};
 use crate::accept::place::{self, Face, Nowhere, Place};
@@ -49,20 +50,20 @@ use thinkthrough_core::wire::Wire;
 use thinkthrough_store::stands_for_nobody;
 use tokio::sync::watch;
 
-/// Who is at the other end of a connection.
+/// One connection of a caller.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) peer: IpAddr,
-    /// The address of this machine that it came to.
+    /// The local address of the connection.
     pub(crate) local: SocketAddr,
-    /// It came to the listener for metrics.
+    /// The connection came through the admin listener.
     pub(crate) is_admin: bool,
     pub(crate) pace: Arc<Pace>,
     pub(crate) share: Share,
     pub(crate) stage: watch::Receiver<Stage>,
 }
 
-/// Answers a request. Whatever happens within, the caller gets an answer in the words of its own wire.
+/// Answers a request. Even after a panic or at shutdown the caller receives an answer in its own wire.
 pub(crate) async fn serve_request(
     gateway: &Arc<Gateway>,
     connection: &Connection,
@@ -73,7 +74,7 @@ pub(crate) async fn serve_request(
     let place = place::find(&parts.method, parts.uri.path());
     let route = place.as_ref().map_or("nowhere", Place::label);
     let wire = spoken(&place);
-    // Observe: from here on everything is told to `reporter`, so that even a request that is refused leaves its line.
+    // Observe: from here on all stages report to `reporter`, so that even a refused request leaves a log line.
     let reporter = Reporter::new(&gateway.bus, now(), route);
     let state = gateway.state(
         Arc::clone(&reporter),
@@ -101,7 +102,7 @@ pub(crate) async fn serve_request(
     Watched::over(answer, entry, interrupted, wire)
 }
 
-/// The stages in their order. `Err` is the answer of a request that goes no further.
+/// Runs the stages in order. `Err` is the early answer of a request that stops at a stage.
 async fn stages(
     gateway: &Arc<Gateway>,
     connection: &Connection,
@@ -113,7 +114,7 @@ async fn stages(
     let wire = spoken(&place);
     let place = accept(connection, state, &parts, &body, place)?;
 
-    // What needs no key of the gateway is answered before one is asked for: a probe has none, and the viewer has its own.
+    // These places need no gateway key: a health probe has none, and the viewer has its own sign-in.
     let may_look = may_look(connection, state, &parts);
     if let Place::Viewer { path } = &place {
         if !may_look {
@@ -145,7 +146,7 @@ async fn stages(
         Place::Answer { face, model, stream } => {
             ask::answer(&state, parts, body, Wanted { face, model, stream }).await
         }
-        // What is asked for less often makes no room in what every request needs.
+        // Rarer requests are boxed, so that they do not enlarge the future of every request.
         Place::Count { face, model } => {
             Box::pin(count::answer(&state, parts, body, face, model)).await
         }
@@ -164,13 +165,13 @@ async fn stages(
     })
 }
 
-/// The wire of the place that is asked.
+/// The wire of the requested place.
 fn spoken(place: &Result<Place, Nowhere>) -> Option<&'static dyn Wire> {
     place.as_ref().ok().and_then(Place::face).map(Face::spoken)
 }
 
-/// Accept: what the head alone says, before anything is looked up or read. A page of another site that reaches this
-/// listener through a browser learns nothing, not even which paths there are.
+/// Accept: checks the head alone, before any look-up or read. A page of another site that reaches this listener
+/// through a browser learns nothing, not even which paths exist.
 fn accept(
     connection: &Connection,
     state: &RequestState,
@@ -195,13 +196,13 @@ fn accept(
     }
 }
 
-/// Metrics and the viewer are for their own listener; without one, for callers on this machine that speak for themselves.
+/// Metrics and the viewer have their own listener; without one, only direct callers on this machine may see them.
 fn may_look(connection: &Connection, state: &RequestState, parts: &Parts) -> bool {
     let is_local = connection.peer.to_canonical().is_loopback() && !is_forwarded(&parts.headers);
     connection.is_admin || is_local && !state.options.has_admin
 }
 
-/// The answer to somebody who may not. `what` has its verb: "metrics are".
+/// Refuses a caller of metrics or the viewer. `what` includes its verb: "metrics are".
 fn elsewhere(state: &RequestState, what: &str) -> Response<Flow> {
     let message = match state.options.has_admin {
         true => format!("{what} on the listener of `[server] admin_listen`"),
@@ -210,8 +211,9 @@ fn elsewhere(state: &RequestState, what: &str) -> Response<Flow> {
     refusal(None, &rejection(403, "forbidden", message))
 }
 
-/// Identify: the key names the tenant and goes no further. It stands before the body is read, so that a stranger costs no
-/// memory, and before the model is looked up, because a key sees its own models only.
+/// Identify: reads the tenant from the key, and removes the key from the request. This happens before the body is
+/// read, so that a stranger costs no memory, and before the model is looked up, because a key sees only its own
+/// models.
 async fn identify(
     state: &Arc<RequestState>,
     parts: &mut Parts,
@@ -233,7 +235,7 @@ async fn identify(
     Ok(Arc::new(RequestState { credential, ..with_pass(state, pass) }))
 }
 
-/// The gateway as a caller with this key sees it.
+/// The state of the gateway for a caller with this key.
 pub(crate) fn with_pass(state: &RequestState, pass: Arc<Pass>) -> RequestState {
     let models = Arc::clone(&state.models);
     let models = Arc::new(Allowed { models, pass: Arc::clone(&pass) });
@@ -243,7 +245,7 @@ pub(crate) fn with_pass(state: &RequestState, pass: Arc<Pass>) -> RequestState {
     RequestState { models, pass: Some(pass), load, ..RequestState::clone(state) }
 }
 
-/// The holder of the places that a caller with a key takes.
+/// The holder of the places that a caller with this key takes.
 fn holder(pass: &Pass) -> Holder {
     match pass.admin {
         true => Holder::Operator,
@@ -251,7 +253,7 @@ fn holder(pass: &Pass) -> Holder {
     }
 }
 
-/// A credential that let somebody in must not be told to anybody from now on.
+/// Registers an accepted credential, so that logs and traces mask it from now on.
 fn hear(state: &RequestState, key: Option<&str>) {
     if let (Some(heard), Some(key)) = (&state.options.heard, key) {
         heard.hear(key);

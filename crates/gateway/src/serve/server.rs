@@ -1,4 +1,4 @@
-//! Taking connections, and stopping in good order.
+//! Accepts connections, and shuts down gracefully.
 
 use crate::models::route::Models;
 use crate::observe::progress::News;
@@ -23,26 +23,26 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
-/// How long a caller may take for the handshake of TLS.
+/// The longest time for a TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How long a connection may be idle between two requests.
+/// The longest idle time of a connection between two requests.
 const IDLE: Duration = Duration::from_secs(60);
-/// How much of one streamed answer may wait for a slow reader, in the process and in the kernel. The kernel takes twice
-/// this size.
+/// The most bytes of one streamed answer that wait for a slow reader, in the process and in the kernel. The kernel
+/// takes twice this size.
 const SEND_BUFFER: u32 = 16 * 1024;
 const KERNEL_BUFFER: usize = 32 * 1024;
-/// The greatest head of a request.
+/// The largest head of a request, in bytes.
 const HEAD_SIZE: u16 = u16::MAX;
-/// Answers at a time on one HTTP/2 connection.
+/// The most concurrent answers on one HTTP/2 connection.
 const STREAMS: u32 = 256;
-/// A caller that went away without a word is found out this way.
+/// HTTP/2 pings reveal a caller that went away without closing its connection.
 const PING: Duration = Duration::from_secs(30);
 const PING_ANSWER: Duration = Duration::from_secs(20);
-/// Long enough for the runtime to do other work, too short to notice.
+/// A pause that is long enough for the runtime to do other work, and too short to notice.
 const MOMENT: Duration = Duration::from_millis(10);
-/// How long callers have to take the last words of answers that were ended.
+/// The longest time that callers have to receive the final bytes of interrupted answers.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// What somebody hears for whom there is no room.
+/// The answer to a connection that exceeds the limit.
 const NO_ROOM: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\n\
 connection: close\r\n\r\n";
@@ -54,48 +54,48 @@ pub struct Running {
     stage: watch::Sender<Stage>,
     tasks: Vec<JoinHandle<()>>,
     gateway: Arc<Gateway>,
-    /// Carries what is learned to the vaults, where there are any.
+    /// Shares learned facts with the vaults, if there are any.
     sharing: Option<Sharing>,
 }
 
 impl Running {
-    /// The address on which requests are taken.
+    /// The address of the listener.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// The bytes that requests and answers hold now, and their peak since the last call.
+    /// The bytes that requests and answers hold now, and the peak since the last call.
     #[must_use]
     pub fn bytes_in_flight(&self) -> (usize, usize) {
         self.gateway.budget.held_and_most()
     }
 
-    /// Comes back when it was asked once what refusals taught before, or after so long.
+    /// Returns once the store was asked for facts of earlier refusals, or after `limit`.
     pub async fn informed(&self, limit: Duration) {
         if let Some(sharing) = &self.sharing {
             sharing.asked(limit).await;
         }
     }
 
-    /// Serves metrics on a listener of their own too.
+    /// Serves metrics, health checks and the viewer on a listener of their own, too.
     pub fn admin(&mut self, listener: TcpListener) {
         let accepting = accept(listener, Arc::clone(&self.gateway), self.stage.subscribe(), true);
         self.tasks.push(tokio::spawn(accepting));
     }
 
-    /// Requests that come from now on see other models and options; those under way keep theirs.
+    /// Changes the models and options for new requests. Requests in progress keep theirs.
     pub fn reload(&self, models: Arc<dyn Models>, options: Options) {
         self.gateway.change(models, options);
     }
 
-    /// Says at once that no further work is to be sent here, but takes it for `delay`, until whoever balances the load
-    /// has noticed. Then takes no further connections, lets answers that are under way come to their end, and ends
-    /// those that take longer than `limit` with an error in the words of their wire.
+    /// Reports at once that the gateway is not ready, but accepts requests for `delay`, until the load balancer has
+    /// noticed. Then accepts no connections, waits for answers in progress, and ends answers that take longer than
+    /// `limit` with an error of their wire.
     pub async fn drain(mut self, delay: Duration, limit: Duration) {
         self.gateway.close();
         tokio::time::sleep(delay).await;
-        // Without a receiver there is nobody left to tell.
+        // Sending fails only if no receiver is left.
         let _ = self.stage.send(Stage::Draining);
         for task in &mut self.tasks {
             let _ = task.await;
@@ -117,10 +117,10 @@ impl Drop for Running {
     }
 }
 
-/// Takes requests on `listener`. Without `vaults` no thought is kept and none put back.
+/// Serves requests on `listener`. Without `vaults` the gateway neither stores nor restores thoughts.
 ///
 /// # Errors
-/// When the listener's address cannot be read.
+/// If the listener's address cannot be read.
 pub fn serve(
     listener: TcpListener,
     models: Arc<dyn Models>,
@@ -149,14 +149,14 @@ async fn accept(
             accepted = listener.accept() => accepted,
             _ = stage.changed() => return,
         };
-        // A failed accept is a peer that went away or a lack of descriptors that passes; the listener stays.
+        // `accept` fails if the peer went away or descriptors run short for a moment, so the listener continues.
         let Ok((stream, peer)) = accepted else {
             tokio::time::sleep(MOMENT).await;
             continue;
         };
         let share = gateway.budget.caller(peer.ip());
         let most = gateway.configuration().options.connections_per_address;
-        // A few must always be granted, or a browser could not load a page.
+        // An address always gets a few connections, or a browser could not load a page.
         let place = share.connect(most, (connections / 4).max(16));
         let place = place.and_then(|one| Some((one, Arc::clone(&room).try_acquire_owned().ok()?)));
         let Some(place) = place else {
@@ -166,7 +166,7 @@ async fn accept(
         };
         let (gateway, stage) = (Arc::clone(&gateway), stage.clone());
         tokio::spawn(async move {
-            // A socket that cannot say where it is has no peer any more.
+            // A socket without a local address has lost its peer.
             let Ok(local) = stream.local_addr() else { return };
             let (peer, pace) = (peer.ip(), Arc::default());
             let connection =
@@ -179,18 +179,18 @@ async fn accept(
 
 async fn no_room(stream: TcpStream) {
     if let Ok(Ok(())) = tokio::time::timeout(MOMENT, stream.writable()).await {
-        // Whoever cannot hear it sees the connection close.
+        // If the write fails, the caller only sees the connection close.
         let _ = stream.try_write(NO_ROOM);
     }
 }
 
-/// Bounds what the kernel holds for a caller. A socket that cannot do that still works.
+/// Limits the kernel's buffer for a caller. A socket that does not support this still works.
 fn bound(stream: &TcpStream) {
-    // Small events must leave at once.
+    // Sends small events at once.
     drop(stream.set_nodelay(true));
     let socket = SockRef::from(stream);
     drop(socket.set_send_buffer_size(KERNEL_BUFFER));
-    // The server hears that a reader is slow before the kernel's buffer is full.
+    // The server learns that a reader is slow before the kernel's buffer is full.
     #[cfg(target_os = "linux")]
     drop(socket.set_tcp_notsent_lowat(SEND_BUFFER));
 }
@@ -209,9 +209,9 @@ async fn serve_connection(
         None => talk(Patient::new(stream, pace, limit), connection, gateway, stage).await,
         Some(tls) => {
             let handshake = tls.acceptor().accept(stream);
-            // A handshake that fails is the caller's affair; it has been told why.
+            // TLS itself reports a failed handshake to the caller.
             if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, handshake).await {
-                // Much larger than without TLS, where it would else make as much room.
+                // Boxed, because this future is much larger than the one without TLS and would enlarge it.
                 Box::pin(talk(Patient::new(stream, pace, limit), connection, gateway, stage)).await;
             }
         }
@@ -249,12 +249,12 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let draining = async {
-        // Without a sender the process ends anyway.
+        // Without a sender the process is ending anyway.
         drop(stage.wait_for(|stage| *stage > Stage::Open).await);
     };
     let stuck = only_stuck(&pace.slots, || pace.answering(), limit);
     tokio::pin!(stuck);
-    // A broken connection is a caller that went away.
+    // An error means that the caller went away.
     tokio::select! {
         ended = connection.as_mut() => drop(ended),
         () = stuck.as_mut() => {}

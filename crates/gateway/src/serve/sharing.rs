@@ -1,6 +1,7 @@
-//! Carries what refusals taught to the store, and from there what other gateways learned: one task, beside all requests.
+//! Shares learned facts between the process and the store in one background task: sends the facts of this gateway's
+//! refusals, and reads those of other gateways.
 //!
-//! While the store does not answer, what the process knows holds, and what it learns waits.
+//! If the store does not answer, the process keeps the facts that it has, and new facts wait.
 
 use crate::observe::bus::Bus;
 use crate::observe::progress::News;
@@ -14,17 +15,17 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-/// How often the store is asked for what is new.
+/// The interval between two reads of the store.
 const PERIOD: Duration = Duration::from_secs(2);
-/// The shortest time between two exchanges, however much is learned.
+/// The shortest time between two exchanges, even if many facts are learned.
 const FLOOR: Duration = Duration::from_millis(100);
 
-/// The task. It ends with this.
+/// The task. Dropping this value ends it.
 #[derive(Debug)]
 pub(crate) struct Sharing {
     task: JoinHandle<()>,
     end: Option<oneshot::Sender<()>>,
-    /// The store was asked once.
+    /// Whether the store was asked once.
     was_asked: watch::Receiver<bool>,
 }
 
@@ -36,14 +37,14 @@ impl Sharing {
         Sharing { task, end: Some(end), was_asked }
     }
 
-    /// Comes back when the store was asked for the first time, or after so long.
+    /// Returns once the store was asked for the first time, or after `limit`.
     pub(crate) async fn asked(&self, limit: Duration) {
         let mut was_asked = self.was_asked.clone();
-        // Who cannot be heard any more knows nothing either.
+        // If the task is gone, waiting is of no use.
         drop(timeout(limit, was_asked.wait_for(|was_asked| *was_asked)).await);
     }
 
-    /// Tells the store what it does not know yet, for so long at most.
+    /// Sends the remaining facts to the store, within `limit`.
     pub(crate) async fn end(mut self, limit: Duration) {
         drop(self.end.take());
         drop(timeout(limit, &mut self.task).await);
@@ -65,7 +66,7 @@ async fn share(
 ) {
     let (mut facts, mut is_over) = (None, false);
     loop {
-        // A store may open late.
+        // The store may open late.
         facts = facts.or_else(|| vaults.facts());
         if let Some(facts) = &facts
             && exchange(&learned, &**facts).await.is_err()
@@ -87,7 +88,7 @@ async fn share(
     }
 }
 
-/// First what the store does not know, so that what it says then is all that is known.
+/// Sends the new facts first, so that the facts read afterwards are complete.
 async fn exchange(learned: &Learned, facts: &dyn Facts) -> Result<(), VaultError> {
     let told = tell(learned, facts).await;
     if let Some(all) = facts.read(now()).await? {
@@ -100,7 +101,7 @@ async fn tell(learned: &Learned, facts: &dyn Facts) -> Result<(), VaultError> {
     for change in learned.changes(now()) {
         match tell_one(&change, facts).await {
             Ok(is_kept) => learned.told(&change, is_kept),
-            // What comes behind it would wait as long.
+            // Later changes would wait just as long.
             Err(error) => {
                 learned.untold(&change);
                 return Err(error);
@@ -129,7 +130,7 @@ mod tests {
     use thinkthrough_core::plane::Tenant;
     use thinkthrough_store::About;
 
-    /// A store that several gateways share, and that may stand still or fail.
+    /// A store that several gateways share. It may hang or fail.
     #[derive(Clone, Default)]
     struct Fake(Arc<Shared>);
 
@@ -234,7 +235,7 @@ mod tests {
         fake.0.is_open.store(true, Ordering::Relaxed);
         fake.0.is_frozen.store(true, Ordering::Relaxed);
         sleep(PERIOD * 2).await;
-        // All of this waits for nobody.
+        // None of these calls blocks.
         for n in 0..1_000 {
             learned.add(model(&n.to_string()), Repair::Sign, now(), true);
             assert_eq!(learned.of(&model("early"), now()), Some(Repair::Sign));

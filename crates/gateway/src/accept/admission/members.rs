@@ -1,14 +1,14 @@
-//! Members of a request that can be read in two ways.
+//! Refuses request bodies that two readers can understand differently.
 //!
-//! Of a member that is there twice one reader takes the first and another the last, and some servers take `Model` for
-//! `model`. What this gateway judged must be what the provider reads, so such requests are refused.
+//! If a member occurs twice, one reader takes the first and another the last; and some servers read `Model` as
+//! `model`. The provider must read exactly the values that the gateway checked, so such requests are refused.
 
 use crate::rejection::{Rejection, rejection};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use thinkthrough_json::Val;
 
-/// Members that steer a request, as the wires spell them. Spellings in one row mean the same.
+/// Members that steer a request, as the wires spell them. Spellings in one row have the same meaning.
 const STEERING: &[&[&str]] = &[
     &["model"],
     &["models"],
@@ -51,7 +51,7 @@ const STEERING: &[&[&str]] = &[
     &["generateContentRequest", "generate_content_request"],
 ];
 
-/// Members whose own members steer as well.
+/// Members whose own members also steer the request.
 const NESTED: &[&str] = &[
     "generationConfig",
     "generation_config",
@@ -64,11 +64,12 @@ const NESTED: &[&str] = &[
     "thinking_config",
 ];
 
-/// Members that name further models, which the list of a key would have to cover.
+/// Members that name further models. A key's list of models would have to cover these, too.
 const FURTHER_MODELS: &[&str] =
     &["models", "fallbacks", "fallback_models", "preset", "plugins", "compound_custom"];
 
-/// Refuses a request with a member that stands there twice, or in another letter case than its wire's.
+/// Refuses a request if a member occurs twice, or if a steering member differs from its wire's spelling in letter
+/// case.
 pub(crate) fn check_members(root: Val<'_>) -> Result<(), Rejection> {
     check_object(root, "")?;
     root.entries()
@@ -76,7 +77,7 @@ pub(crate) fn check_members(root: Val<'_>) -> Result<(), Rejection> {
         .try_for_each(|(key, value)| check_nested(&key, value))
 }
 
-/// Thinking is configured within the configuration of an answer on some wires.
+/// Checks two levels: on some wires thinking is configured inside the generation configuration.
 fn check_nested(within: &str, object: Val<'_>) -> Result<(), Rejection> {
     check_object(object, within)?;
     object
@@ -104,7 +105,7 @@ fn refused(within: &str, key: &str, remedy: &str) -> Rejection {
     rejection(400, "invalid_request_error", message)
 }
 
-/// What a member means, the same for all its spellings; an error is the spelling that it should have.
+/// The name by which all spellings of a member are compared. An error is the spelling that the wire has.
 fn meaning<'k>(key: &Cow<'k, str>) -> Result<Cow<'k, str>, &'static str> {
     let all = || STEERING.iter().map(|row| row.iter());
     for row in STEERING {
@@ -120,7 +121,7 @@ fn meaning<'k>(key: &Cow<'k, str>) -> Result<Cow<'k, str>, &'static str> {
     }
 }
 
-/// A name as readers see it that do not look at the letter case. Two letters outside ASCII are folded into it as well.
+/// A name in lower case, as case-insensitive readers compare it. Two letters outside ASCII also fold to ASCII ones.
 pub(crate) fn folded<'k>(key: &Cow<'k, str>) -> Cow<'k, str> {
     let is_folded = |c: char| !c.is_ascii_uppercase() && !matches!(c, '\u{17f}' | '\u{212a}');
     if key.chars().all(is_folded) {
@@ -134,7 +135,7 @@ pub(crate) fn folded<'k>(key: &Cow<'k, str>) -> Cow<'k, str> {
     Cow::Owned(lower.collect())
 }
 
-/// A member that names a model besides the one that was asked for: a list to fall back to, or a tool that asks one.
+/// A member that names a further model: a list of fallbacks, or a tool that asks a model.
 pub(crate) fn another_model(root: Val<'_>) -> Option<String> {
     let names = |key: &Cow<'_, str>, list: &[&str]| list.contains(&&*folded(key));
     for (key, value) in root.entries().filter(|(_, value)| !value.is_null()) {
@@ -181,7 +182,7 @@ mod tests {
                     assert!(message.to_lowercase().contains(&name.to_lowercase()), "{message}");
                 }
                 assert_eq!(refusal(&format!(r#"{{"{name}":1}}"#)), None);
-                // One escaped spelling is the member itself.
+                // The escaped spelling counts as the member itself.
                 assert_eq!(refusal(&format!(r#"{{"{escaped}":1}}"#)), None);
             }
         }

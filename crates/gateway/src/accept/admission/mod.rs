@@ -1,5 +1,5 @@
-//! What a request must be like to be looked at: meant for this server, clear about what steers it, and on a path that
-//! means the same to everybody.
+//! Checks before any other work: the request is meant for this server, its steering members are unambiguous, and its
+//! path means the same to every server.
 
 mod members;
 mod origin;

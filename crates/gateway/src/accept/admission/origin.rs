@@ -1,8 +1,7 @@
-//! Which names this server answers to, and that no other web site asks it for anything.
+//! Checks that a request names a host of this server, and that no other web site sent it.
 //!
-//! A page that a browser shows may send requests to any address, and may let a name of its own lead here (DNS
-//! rebinding). Both are told by what the browser says: `Host`, `Origin` and the `Sec-Fetch-*` headers, none of which a
-//! page can choose.
+//! A page in a browser can send requests to any address, and can point its own domain name at this server (DNS
+//! rebinding). The headers `Host`, `Origin` and `Sec-Fetch-*` reveal both. The browser sets them; a page cannot.
 
 use crate::rejection::{Rejection, rejection};
 use http::header::{CONTENT_TYPE, HOST, ORIGIN};
@@ -10,19 +9,18 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Where a request arrived.
+/// The connection and body of a request, as far as the check needs them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Visit<'a> {
-    /// The address of this machine that the connection came to.
+    /// The local address of the connection.
     pub(crate) local: SocketAddr,
     /// The configured names of this host.
     pub(crate) hosts: &'a [String],
-    /// The request has a body.
+    /// Whether the request has a body.
     pub(crate) has_body: bool,
 }
 
-/// Whether the request was meant for this server. A web page that lets its own name point here, or that sends anything
-/// from another site, is turned away, whatever the method.
+/// Refuses a request, whatever its method, if its host is not one of this server or another web site sent it.
 pub(crate) fn check(parts: &Parts, visit: &Visit<'_>) -> Result<(), Rejection> {
     let host = host(parts, visit)?;
     let Parts { headers, .. } = parts;
@@ -33,7 +31,7 @@ pub(crate) fn check(parts: &Parts, visit: &Visit<'_>) -> Result<(), Rejection> {
     if !headers.get_all(ORIGIN).iter().all(is_own) {
         return Err(foreign());
     }
-    // Browsers say where a request comes from also where they leave out the origin.
+    // Browsers send `Sec-Fetch-Site` even when they omit `Origin`.
     let sites = headers.get_all("sec-fetch-site");
     if !sites.iter().all(|site| matches!(site.as_bytes(), b"same-origin" | b"none")) {
         return Err(foreign());
@@ -45,7 +43,7 @@ pub(crate) fn check(parts: &Parts, visit: &Visit<'_>) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// The host that the request names, if this server answers for it.
+/// The host that the request names, if it is one of this server.
 fn host<'p>(parts: &'p Parts, visit: &Visit<'_>) -> Result<Authority<'p>, Rejection> {
     let lines = parts.headers.get_all(HOST).iter();
     let lines = lines.map(|host| host.to_str().unwrap_or("\u{fffd}"));
@@ -65,7 +63,7 @@ fn host<'p>(parts: &'p Parts, visit: &Visit<'_>) -> Result<Authority<'p>, Reject
     })
 }
 
-/// Whether a web page at this origin is one of this server's own.
+/// Whether a web page at this origin belongs to this server.
 fn origin_is_own(origin: &str, host: &Authority<'_>, visit: &Visit<'_>) -> bool {
     let Some((scheme, rest)) = origin.split_once("://") else { return false };
     let usual = match scheme {
@@ -75,17 +73,18 @@ fn origin_is_own(origin: &str, host: &Authority<'_>, visit: &Visit<'_>) -> bool 
     };
     let Some(origin) = Authority::read(rest).filter(|it| it.is_own(visit)) else { return false };
     let port = origin.port.unwrap_or(usual);
-    // Another port of this machine is another program's, unless a mapping of ports led here from it.
+    // Another port of this machine belongs to another program, unless the request itself came through that port (a
+    // port mapping).
     let is_asked = host.name == origin.name && host.port.unwrap_or(usual) == port;
     port == visit.local.port() || is_asked || origin.is_listed(visit.hosts)
 }
 
-/// A browser sent it: others have no reason to say these.
+/// Whether a browser sent the request. Other clients have no reason to send these headers.
 fn is_of_a_browser(headers: &HeaderMap) -> bool {
     headers.keys().any(|name| name == ORIGIN || name.as_str().starts_with("sec-fetch-"))
 }
 
-/// Forms of web pages cannot say this without asking first.
+/// A form of a web page cannot send JSON without a CORS preflight.
 fn says_json(headers: &HeaderMap) -> bool {
     let mut types = headers.get_all(CONTENT_TYPE).iter();
     let (Some(first), None) = (types.next(), types.next()) else { return false };
@@ -95,7 +94,7 @@ fn says_json(headers: &HeaderMap) -> bool {
     media == "application/json" || suffixed.is_some_and(|it| !it.is_empty())
 }
 
-/// A host and perhaps a port, read strictly.
+/// A host with an optional port, parsed strictly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Authority<'a> {
     name: Name<'a>,
@@ -121,7 +120,7 @@ impl PartialEq for Name<'_> {
 impl Eq for Name<'_> {}
 
 impl<'a> Authority<'a> {
-    /// `None` for anything but a host and a port: no user, no path, nothing behind a bracket.
+    /// `None` for anything but a host and a port: no user, no path, no text after a bracket.
     fn read(text: &'a str) -> Option<Self> {
         let (name, port) = match text.strip_prefix('[') {
             Some(rest) => {
@@ -146,7 +145,7 @@ impl<'a> Authority<'a> {
         Some(Authority { name, port })
     }
 
-    /// A configured name, this machine under its usual names, or the very address that the connection came to.
+    /// Whether it is a configured name, a usual name of this machine, or the local address of the connection.
     fn is_own(&self, visit: &Visit<'_>) -> bool {
         let is_known = match self.name {
             Name::Named(name) => name.eq_ignore_ascii_case("localhost"),
@@ -159,14 +158,14 @@ impl<'a> Authority<'a> {
         is_known || self.is_listed(visit.hosts)
     }
 
-    /// A name that is listed without a port counts with every port.
+    /// A listed name without a port matches every port.
     fn is_listed(&self, hosts: &[String]) -> bool {
         hosts.iter().filter_map(|listed| Authority::listed(listed)).any(|listed| {
             listed.name == self.name && (listed.port.is_none() || listed.port == self.port)
         })
     }
 
-    /// A host as people write it: an address may stand without brackets.
+    /// Parses a host of the configuration, where an IPv6 address may lack its brackets.
     fn listed(text: &'a str) -> Option<Self> {
         let bare = text.parse::<Ipv6Addr>().ok().map(|address| IpAddr::V6(address).to_canonical());
         match bare {
@@ -181,7 +180,7 @@ impl<'a> Name<'a> {
         if let Ok(address) = text.parse::<Ipv4Addr>() {
             return Some(Name::Address(IpAddr::V4(address)));
         }
-        // A dot at the end says that the name is whole.
+        // A dot at the end marks a fully qualified name.
         let name = text.strip_suffix('.').unwrap_or(text);
         let is_label = |label: &str| {
             !label.is_empty()
@@ -191,7 +190,7 @@ impl<'a> Name<'a> {
     }
 }
 
-/// A name from outside, short and without anything that could break a line.
+/// A host name of the caller, shortened and without control characters.
 fn shown(host: &str) -> String {
     host.chars().filter(char::is_ascii_graphic).take(80).collect()
 }
@@ -324,7 +323,7 @@ mod tests {
             "http://[::1].evil.example",
             "http://localhost@evil.example",
             "http://localhost:4114/",
-            // Another program on this machine.
+            // An origin of another program on this machine.
             "http://localhost:9999",
             "https://localhost",
             "chrome-extension://localhost",

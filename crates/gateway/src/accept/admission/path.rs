@@ -1,15 +1,15 @@
-//! Paths and names in paths that mean the same to whoever takes them apart.
+//! Checks that paths, and names in paths, mean the same to every server.
 //!
-//! A server may unpack a path once, twice, or not at all, and end a part of it at more signs than one. A path is judged
-//! as the most generous of them would read it, and sent as it came, or not at all.
+//! A server may decode a path once, twice, or not at all, and may end a part at different characters. The gateway
+//! checks the fully decoded path, and then sends the path unchanged or refuses it.
 
 use crate::rejection::{Rejection, rejection};
 use std::borrow::Cow;
 
-/// How often a path is unpacked at most. Nobody packs a path more often in good faith.
+/// The most rounds of percent decoding. Honest clients never encode a path more often.
 const ROUNDS: usize = 8;
 
-/// The parts of a path, unpacked until nothing is left to unpack.
+/// The parts of a path, decoded until no escapes are left.
 pub(crate) fn segments(path: &str) -> Result<Vec<String>, Rejection> {
     let bad = |why: &str| {
         rejection(400, "invalid_request_error", format!("the path {why}; send it plainly"))
@@ -37,19 +37,19 @@ pub(crate) fn segments(path: &str) -> Result<Vec<String>, Rejection> {
     Ok(parts)
 }
 
-/// Whether a name can stand in a path of a provider's without becoming another path.
+/// Whether a name can be part of a provider's path without changing the path.
 pub(crate) fn fits_path(name: &str) -> bool {
     let is_plain = |c: char| !c.is_control() && !matches!(c, '\\' | ';' | '?' | '#' | '%');
     name.chars().all(is_plain) && !name.split('/').any(|part| matches!(part, "" | "." | ".."))
 }
 
-/// The name of a parameter as a server reads it, in lower case.
+/// The name of a query parameter, decoded and in lower case.
 pub(crate) fn decoded_name(name: &str) -> String {
     unpacked(name).map_or_else(|| name.to_ascii_lowercase(), |name| name.to_ascii_lowercase())
 }
 
-/// A text without its percent escapes, and without those that come out of them; `None` where it has no end, makes no
-/// text, or has a sign of escape without digits.
+/// Decodes percent escapes until none are left. `None` if there are too many rounds, if the result is not text, or if
+/// an escape lacks its digits.
 pub(crate) fn unpacked(text: &str) -> Option<Cow<'_, str>> {
     let mut plain = Cow::Borrowed(text);
     for _ in 0..ROUNDS {

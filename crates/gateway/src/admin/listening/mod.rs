@@ -1,4 +1,5 @@
-//! `GET /v1/events`: who may listen, and the events as lines (server-sent events) or messages (WebSocket).
+//! `GET /v1/events`: checks the right to listen, and sends events as lines (server-sent events) or messages
+//! (WebSocket).
 
 mod socket;
 
@@ -18,10 +19,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
-/// How often a listener hears that somebody is still there.
+/// The interval of keep-alive messages to a listener.
 const STILL_HERE: Duration = Duration::from_secs(10);
 
-/// Lets a caller hear its own requests.
+/// Streams events about the caller's own requests.
 pub(crate) async fn answer(
     state: &RequestState,
     pace: &Arc<Pace>,
@@ -33,7 +34,8 @@ pub(crate) async fn answer(
     answer.unwrap_or_else(|rejection| refusal(None, &rejection))
 }
 
-/// Lets somebody hear the requests of a grant until it ends, in a place of the holder.
+/// Streams events of the requests that a grant covers, until the grant ends. The stream takes one of the holder's
+/// places.
 pub(crate) fn hear(
     state: &RequestState,
     pace: &Arc<Pace>,
@@ -66,13 +68,13 @@ pub(crate) fn hear(
     })
 }
 
-/// The last event that a client heard which was cut off.
+/// The id of the last event that a client received before its connection broke.
 fn last(headers: &HeaderMap) -> Option<String> {
     let id = headers.get("last-event-id")?.to_str().ok()?;
     Some(id.to_owned()).filter(|id| !id.is_empty())
 }
 
-/// Server-sent events.
+/// Sends events as server-sent events.
 fn lines(listener: Listener, stage: watch::Receiver<Stage>, grant: Grant) -> Response<Flow> {
     let (out, read) = mpsc::channel(1);
     tokio::spawn(async move {
@@ -85,7 +87,7 @@ fn lines(listener: Listener, stage: watch::Receiver<Stage>, grant: Grant) -> Res
     for (name, value) in [
         (CONTENT_TYPE, "text/event-stream; charset=utf-8"),
         (CACHE_CONTROL, "no-store"),
-        // Proxies that collect answers keep this one waiting.
+        // Stops proxies from buffering the stream.
         (HeaderName::from_static("x-accel-buffering"), "no"),
     ] {
         answer.headers_mut().insert(name, HeaderValue::from_static(value));
@@ -93,13 +95,13 @@ fn lines(listener: Listener, stage: watch::Receiver<Stage>, grant: Grant) -> Res
     answer
 }
 
-/// Says what happens, until the listener goes or the gateway ends.
+/// Sends events until the listener leaves or the gateway shuts down.
 async fn speak(
     mut listener: Listener,
     out: mpsc::Sender<Bytes>,
     mut stage: watch::Receiver<Stage>,
 ) {
-    // A client that is cut off before it heard anything can go on from here, too.
+    // A client whose connection breaks before the first event can resume from this id.
     let first = format!(": listening\nretry: 1000\nid: {}\n\n", listener.id());
     let mut bytes = Bytes::from(first);
     while out.send(bytes).await.is_ok() {

@@ -1,4 +1,4 @@
-//! Events as messages of a WebSocket (RFC 6455): one message for each, and nothing that the other side says counts.
+//! Events as messages of a WebSocket (RFC 6455), one message an event. Messages of the client are ignored.
 
 use super::STILL_HERE;
 use crate::observe::events::Listener;
@@ -24,31 +24,31 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-/// What a client's key is joined with, by the standard.
+/// The GUID that RFC 6455 joins to the client's key.
 const JOINED: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-/// A listener has nothing to say that is longer.
+/// The longest message of a client. A listener has no reason for longer ones.
 const LONGEST: usize = 4 * 1024;
-/// How long a side may take to say that it closes.
+/// The longest time that the closing handshake may take.
 const CLOSING: Duration = Duration::from_secs(1);
 
 const KEY: HeaderName = HeaderName::from_static("sec-websocket-key");
 const VERSION: HeaderName = HeaderName::from_static("sec-websocket-version");
 const ACCEPT: HeaderName = HeaderName::from_static("sec-websocket-accept");
 
-/// Whether a request wants a WebSocket.
+/// Whether a request asks for a WebSocket.
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
     let is_it = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"websocket");
     headers.get_all(UPGRADE).iter().any(is_it)
 }
 
-/// A client's wish that can be granted.
+/// A valid opening handshake.
 pub(super) struct Handshake {
     accept: HeaderValue,
     upgrade: OnUpgrade,
 }
 
 impl Handshake {
-    /// Reads the wish.
+    /// Reads and checks the client's handshake.
     pub(super) fn of(parts: &mut Parts) -> Result<Self, Rejection> {
         let refuse = |message: &str| rejection(400, "invalid_request_error", message);
         let key = parts.headers.get(KEY).filter(|_| parts.version == Version::HTTP_11);
@@ -67,7 +67,7 @@ impl Handshake {
         Ok(Handshake { accept, upgrade })
     }
 
-    /// Says yes, and speaks from then on.
+    /// Accepts the handshake, and starts to send events.
     pub(super) fn take(
         self,
         listener: Listener,
@@ -93,15 +93,15 @@ impl Handshake {
     }
 }
 
-/// The answer to a client's key.
+/// The `sec-websocket-accept` value for a client's key.
 fn accept(key: &str) -> String {
     let joined = format!("{key}{JOINED}");
-    // The standard wants this digest, which protects nothing here.
+    // RFC 6455 prescribes SHA-1. The digest protects no data.
     let digest = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, joined.as_bytes());
     STANDARD.encode(digest)
 }
 
-/// Keeps a connection from counting as one that waits for a request's head.
+/// Marks a connection as busy, so that it does not count as one waiting for a request head.
 struct Busy(Arc<Pace>);
 
 impl Busy {
@@ -136,13 +136,13 @@ async fn speak(
             Ok(Some(CloseFrame { code: CloseCode::Policy, reason }))
         }
     };
-    // A client that went away needs no goodbye.
+    // A client that went away receives no close frame.
     if let Ok(Some(end)) = end {
         drop(tokio::time::timeout(CLOSING, socket.close(Some(end))).await);
     }
 }
 
-/// Says what happens; gives what to close with, unless the other side closed it.
+/// Sends events. Returns the close frame to send, or `None` if the client closed the connection.
 async fn talk(
     socket: &mut WebSocketStream<TokioIo<Upgraded>>,
     listener: &mut Listener,
@@ -159,7 +159,7 @@ async fn talk(
             came = socket.next() => match came {
                 None => return Ok(None),
                 Some(Ok(Message::Close(_))) => {
-                    // Its goodbye is answered.
+                    // Flushes the reply to the client's close frame.
                     socket.flush().await?;
                     return Ok(None);
                 }

@@ -1,4 +1,4 @@
-//! The page's questions. Whoever asks has signed in; a key that is no admin's sees its own tenant only.
+//! The viewer's API. Its callers have signed in; a session of a key that is no admin sees only its own tenant.
 
 use super::{Visit, not_so, overview, traces};
 use crate::admin::listening;
@@ -19,14 +19,15 @@ use thinkthrough_client::Secret;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_json::{Doc, Raw};
 
-/// What the browser keeps and no script reads. Browsers do not tell ports of a host apart, so that the port stands behind.
+/// The name of the session cookie, which no script can read. It ends in the port, because browsers share cookies
+/// between the ports of a host.
 const NAME: &str = "thinkthrough_viewer_";
-/// No form of another site can send this header.
+/// This header proves that a request is not a form of another site.
 const OURS: &str = "x-thinkthrough-viewer";
-/// No order is longer.
+/// The longest body of an order, in bytes.
 const LONGEST: usize = 4096;
 
-/// Whose requests somebody may see: a tenant's, or all.
+/// The requests that a session may see: those of one tenant, or all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     All,
@@ -43,7 +44,7 @@ impl Scope {
         }
     }
 
-    /// The one tenant that is seen, if it is one.
+    /// The tenant, unless the session sees all of them.
     pub(super) fn tenant(&self) -> Option<&Tenant> {
         match self {
             Scope::All => None,
@@ -51,7 +52,7 @@ impl Scope {
         }
     }
 
-    /// The holder of the places that it takes.
+    /// The holder of the places that the session takes.
     fn holder(&self) -> Holder {
         match self {
             Scope::All => Holder::Operator,
@@ -60,7 +61,7 @@ impl Scope {
     }
 }
 
-/// Answers a question below `/ui/api/`.
+/// Answers a request below `/ui/api/`.
 pub(super) async fn answer(visit: Visit<'_>, path: &str) -> Response<Flow> {
     act(visit, path).await.unwrap_or_else(|rejection| refusal(None, &rejection))
 }
@@ -82,7 +83,7 @@ async fn act(visit: Visit<'_>, path: &str) -> Result<Response<Flow>, Rejection> 
     let scope = Scope::of(grant.scope())?;
     let query = parts.uri.query().unwrap_or_default().to_owned();
     let query = query.as_str();
-    // An answer takes megabytes while it is read and written.
+    // Reading and writing one answer takes megabytes of memory.
     let questions = &state.load.pools.questions;
     let _place = match path {
         "sign-out" | "me" | "events" => None,
@@ -97,11 +98,11 @@ async fn act(visit: Visit<'_>, path: &str) -> Result<Response<Flow>, Rejection> 
         (true, "erase") => traces::erase(state, &scope, &order(body).await?).await,
         (false, "me") => Ok(json(200, overview::me(&scope, state.options.shows_thoughts))),
         (false, "events") => {
-            // Of what is heard, thoughts are a part that cannot be told apart.
+            // Events of live text mix thoughts with answers, so that only lifecycle events may be sent.
             if !state.options.shows_thoughts {
                 parts.uri = Uri::from_static("/ui/api/events?stream=lifecycle");
             }
-            // The page listens to lines.
+            // The page reads server-sent events.
             parts.headers.remove(UPGRADE);
             listening::hear(state, pace, &mut parts, (grant, scope.holder()))
         }
@@ -122,7 +123,7 @@ fn missing(path: &str) -> Rejection {
     rejection(404, "not_found", format!("the viewer has nothing at `{path}`"))
 }
 
-/// What an order says.
+/// Reads the JSON object of an order.
 async fn order(body: Inbound) -> Result<Raw, Rejection> {
     let bad = || rejection(400, "invalid_request_error", "an order of the viewer is a JSON object");
     let body = Limited::new(body, LONGEST).collect().await.map_err(|_| bad())?.to_bytes();
@@ -131,7 +132,7 @@ async fn order(body: Inbound) -> Result<Raw, Rejection> {
     Raw::parse(text).ok().filter(|_| is_object).ok_or_else(bad)
 }
 
-/// Lets in whoever has the link or a key.
+/// Signs in a person with a link or a key.
 async fn sign_in(
     state: &RequestState,
     viewer: &Viewer,
@@ -174,7 +175,7 @@ pub(super) fn unavailable() -> Rejection {
     rejection(503, "store_unavailable", "the store does not answer; ask again")
 }
 
-/// What the browser kept.
+/// The session token from the cookie.
 fn cookie(headers: &HeaderMap, port: u16) -> Option<String> {
     let wanted = format!("{NAME}{port}");
     let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());

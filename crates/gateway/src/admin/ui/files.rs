@@ -1,4 +1,4 @@
-//! The page's own files, as they stand in `web/`.
+//! The static files of the page, from the directory `web/`.
 
 use crate::rejection::rejection;
 use crate::respond::flow::Flow;
@@ -10,7 +10,7 @@ const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
-/// A file: its path below `/ui`, its type, and what is in it.
+/// A file: path below `/ui`, media type, content.
 type File = (&'static str, &'static str, &'static str);
 
 macro_rules! files {
@@ -55,7 +55,7 @@ pub(super) fn answer(path: &str, headers: &HeaderMap) -> Response<Flow> {
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         answer.headers_mut().insert(ETAG, tag);
     }
-    // A page of another version must not run beside this one's questions.
+    // A page of another version must not run against this version's API.
     answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     answer
 }
@@ -64,7 +64,7 @@ pub(super) fn answer(path: &str, headers: &HeaderMap) -> Response<Flow> {
 mod tests {
     use super::*;
 
-    /// What a file names: what it cannot do without, and what it may ask for later.
+    /// The files that a file references: those that it needs at once, and those that it may load later.
     fn named(text: &str) -> [Vec<&str>; 2] {
         let name = |it: &str| it.ends_with(".js") || it.ends_with(".css");
         let mut all = [Vec::new(), Vec::new()];
@@ -77,7 +77,7 @@ mod tests {
         all
     }
 
-    /// All that is loaded with a file.
+    /// All files that load together with a file.
     fn loaded(name: &str, known: &mut Vec<&'static str>) -> usize {
         let find = |(path, _, _): &&File| path.ends_with(&format!("/{name}"));
         let Some((path, _, text)) = FILES.iter().find(find) else { return 0 };

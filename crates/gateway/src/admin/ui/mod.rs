@@ -1,8 +1,8 @@
-//! The viewer: a page, served from the binary itself, where a person sees what models think and thought.
+//! The viewer: a page, served from the binary itself, that shows the thoughts of models, live and stored.
 //!
-//! - [`files`] are the page's own files; nothing is loaded from elsewhere, and no script runs but these.
-//! - [`api`] answers the page's questions: [`traces`] out of the store, [`overview`] out of memory. It changes nothing but
-//!   on two orders, which carry a header that no form of another site can send.
+//! - [`files`] are the page's own files. The page loads no other files and runs no other scripts.
+//! - [`api`] answers the page's requests: [`traces`] from the store, [`overview`] from memory. Only two orders change
+//!   anything; they carry a header that no form of another site can send.
 
 mod api;
 mod files;
@@ -20,13 +20,13 @@ use http::request::Parts;
 use http::{Method, Response};
 use std::sync::Arc;
 
-/// What a page of the viewer may do: run and load what is served here, and nothing else. Text never becomes a script or
-/// markup, because no policy for that exists.
+/// The page may run and load only files of this server. Text never becomes a script or markup, because the page has
+/// no trusted-types policy.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// What every answer says to the browser.
+/// Security headers of every answer.
 const GUARDS: [(&str, &str); 6] = [
     ("content-security-policy", POLICY),
     ("cross-origin-opener-policy", "same-origin"),
@@ -36,14 +36,14 @@ const GUARDS: [(&str, &str); 6] = [
     ("x-frame-options", "DENY"),
 ];
 
-/// What a request to the viewer comes with.
+/// One request to the viewer.
 pub(crate) struct Visit<'a> {
     pub(crate) gateway: &'a Arc<Gateway>,
     pub(crate) state: &'a Arc<RequestState>,
     pub(crate) pace: &'a Arc<Pace>,
     pub(crate) parts: Parts,
     pub(crate) body: Inbound,
-    /// Where it arrived.
+    /// The local port of the connection.
     pub(crate) port: u16,
 }
 

@@ -1,4 +1,4 @@
-//! What is known without the store: who looks, the models, what was learned, and how the gateway is.
+//! Data that needs no store: the current session, the models, learned facts, and the health of the gateway.
 
 use super::api::Scope;
 use crate::observe::audit::Audit;
@@ -9,16 +9,16 @@ use thinkthrough_core::plane::Tenant;
 use thinkthrough_json::{Raw, Writer};
 use thinkthrough_limits::{BudgetRules, Scope as Of, Unit};
 
-/// So many models are listed.
+/// The most models that are listed.
 const MODELS: usize = 500;
-/// So many facts are listed.
+/// The most facts that are listed.
 const FACTS: usize = 500;
-/// So many budgets are listed.
+/// The most budgets that are listed.
 const BUDGETS: usize = 200;
-/// So long the store is waited for that says what is spent of each.
+/// The longest wait for the store's spent amount of one budget.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Who looks.
+/// The current session.
 pub(super) fn me(scope: &Scope, shows_thoughts: bool) -> String {
     object(|w| {
         w.str_or_null("tenant", scope.tenant().map(ToString::to_string).as_deref());
@@ -29,7 +29,7 @@ pub(super) fn me(scope: &Scope, shows_thoughts: bool) -> String {
     })
 }
 
-/// Models with their contracts, what refusals taught, keys with their budgets, and what works.
+/// The models with their contracts, the facts that refusals taught, the keys with their budgets, and the health.
 pub(super) async fn overview(gateway: &Gateway, state: &RequestState, scope: &Scope) -> String {
     let budgets = budgets(state, scope).await;
     let is_up = state.vaults.as_ref().is_none_or(|vaults| vaults.is_up());
@@ -55,7 +55,7 @@ pub(super) async fn overview(gateway: &Gateway, state: &RequestState, scope: &Sc
     })
 }
 
-/// One budget, of reasoning tokens or of micro-dollars.
+/// A budget of reasoning tokens or of micro-dollars.
 struct Budget {
     tenant: Tenant,
     unit: Unit,
@@ -77,7 +77,7 @@ impl Budget {
     }
 }
 
-/// The budgets of the keys that somebody may see, and what is spent of those that are one for all requests.
+/// The budgets that the scope may see, with the spent amount if a budget covers all requests of its key.
 async fn budgets(state: &RequestState, scope: &Scope) -> Vec<Budget> {
     let all = state.options.keys.iter().flat_map(|keys| keys.budgets());
     let own = all.filter(|(tenant, _)| scope.tenant().is_none_or(|own| own == tenant));
@@ -124,7 +124,7 @@ fn facts(w: &mut Writer, state: &RequestState, scope: &Scope) {
     }
 }
 
-/// An object as text.
+/// A JSON object as text.
 pub(super) fn object(members: impl FnOnce(&mut Writer)) -> String {
     Raw::build(|w| w.object(members)).as_str().to_owned()
 }

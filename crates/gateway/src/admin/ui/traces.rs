@@ -1,4 +1,4 @@
-//! What models thought, out of the store.
+//! Stored traces for the viewer: lists, searches, sums, deletion.
 
 use super::api::{Scope, unavailable};
 use super::overview::object;
@@ -13,17 +13,17 @@ use thinkthrough_core::plane::Tenant;
 use thinkthrough_json::{Raw, Writer};
 use thinkthrough_store::{Trace, TraceFilter, TraceSession, TraceSum, TraceText, Traces};
 
-/// So many letters of a text stand in a list.
+/// The most characters of a text in a list.
 const BRIEF: usize = 240;
-/// So many rows are given at once.
+/// The most rows of an answer.
 const ROWS: u32 = 60;
-/// Of whole texts, which a search reads.
+/// The most rows of a search, which reads whole texts.
 const FOUND: u32 = 30;
-/// A search has no more words, and no longer ones.
+/// The most words of a search; `LETTERS` is its longest text in bytes.
 const WORDS: usize = 32;
 const LETTERS: usize = 1024;
 
-/// What is asked.
+/// The parameters of a query.
 struct Asked {
     filter: TraceFilter,
     words: String,
@@ -46,7 +46,7 @@ impl Asked {
                 asked.take(name, value).ok_or_else(|| bad(name))?;
             }
         }
-        // Whatever is asked, nobody sees more than is theirs.
+        // A tenant sees only its own traces, even if the query names another tenant.
         if let Some(tenant) = scope.tenant() {
             asked.filter.tenant = Some(tenant.as_str().to_owned());
         }
@@ -105,7 +105,7 @@ fn of(state: &RequestState) -> Result<Traces, Rejection> {
     audit.traces().ok_or_else(unavailable)
 }
 
-/// Rows of the list, the newest first, and where the next ones begin.
+/// Rows of the list, newest first, and the cursor of the next page.
 pub(super) async fn list(
     state: &RequestState,
     scope: &Scope,
@@ -139,7 +139,7 @@ pub(super) async fn list(
     ))
 }
 
-/// A trace with the beginning of its texts, or the place where the first word stands.
+/// Writes a trace with an excerpt of its texts: the beginning, or the place of the first search word.
 fn row(w: &mut Writer, trace: Trace, words: &str, shows: bool) {
     let word = words.split_whitespace().next().unwrap_or_default().to_lowercase();
     let (thought, answer) = (excerpt(&trace.thought, &word), excerpt(&trace.answer, &word));
@@ -148,7 +148,7 @@ fn row(w: &mut Writer, trace: Trace, words: &str, shows: bool) {
 
 fn excerpt(text: &str, word: &str) -> String {
     let lower = text.to_lowercase();
-    // Lower case may be longer; an excerpt that begins a little elsewhere is one all the same.
+    // Lower case may be longer than the original, so the excerpt may begin a few characters off.
     let at = if word.is_empty() { 0 } else { lower.find(word).unwrap_or(0) };
     let begin =
         lower.get(..at).map_or(0, |before| before.chars().count()).saturating_sub(BRIEF / 4);
@@ -157,7 +157,7 @@ fn excerpt(text: &str, word: &str) -> String {
     out
 }
 
-/// One trace, whole.
+/// Returns one trace in full.
 pub(super) async fn one(
     state: &RequestState,
     scope: &Scope,
@@ -171,7 +171,7 @@ pub(super) async fn one(
     Ok(json(200, Raw::build(|w| trace.write(w, state.options.shows_thoughts)).as_str().to_owned()))
 }
 
-/// Sessions, the one with the newest trace first, and where the next ones begin.
+/// Sessions, ordered by their newest trace, and the cursor of the next page.
 pub(super) async fn sessions(
     state: &RequestState,
     scope: &Scope,
@@ -254,7 +254,7 @@ fn written(w: &mut Writer, sum: &TraceSum) {
     });
 }
 
-/// Deletes traces that are older.
+/// Deletes traces older than `before`.
 pub(super) async fn prune(
     state: &RequestState,
     scope: &Scope,
@@ -266,7 +266,7 @@ pub(super) async fn prune(
     Ok(json(200, object(|w| w.field_u64("gone", gone))))
 }
 
-/// Erases everything of a tenant: its keys are destroyed.
+/// Erases all data of a tenant by destroying its keys.
 pub(super) async fn erase(
     state: &RequestState,
     scope: &Scope,

@@ -1,8 +1,8 @@
-//! Which headers cross the gateway, in both directions.
+//! Selects the headers that cross the gateway, in both directions.
 //!
-//! Towards an upstream only what its API knows goes on, as [the wires](thinkthrough_core::wire::headers) list it, and
-//! what the configuration adds. Towards the caller everything comes back but what belongs to one connection, to the
-//! gateway's own account, or to the place where a browser believes to be.
+//! Towards an upstream go the headers of its API, as [the wires](thinkthrough_core::wire::headers) list them, and the
+//! headers that the configuration adds. Towards the caller go all headers except the ones of a single connection, of
+//! the gateway's own account, and of the site that a browser believes to visit.
 
 use crate::models::route::Route;
 use crate::models::tenant::is_ours;
@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName};
 use thinkthrough_core::wire;
 use thinkthrough_core::wire::headers::{COMMON, Headers, is_listed};
 
-/// What speaks of one connection only (RFC 9110, 7.6.1).
+/// Headers that belong to one connection (RFC 9110, 7.6.1).
 const HOP: [&str; 9] = [
     "connection",
     "http2-settings",
@@ -24,8 +24,8 @@ const HOP: [&str; 9] = [
     "upgrade",
 ];
 
-/// What never goes upstream, whatever is configured: credentials, what a connection or a proxy before us says, what
-/// makes another request of it, and what a cloud would read as a signature.
+/// Headers that never go upstream, whatever the configuration says: credentials, data about a connection or an
+/// earlier proxy, overrides of the request, and headers that a cloud would read as a signature.
 const NEVER_UP: [&str; 22] = [
     "access-control-*",
     "api-key",
@@ -51,11 +51,11 @@ const NEVER_UP: [&str; 22] = [
     "x-thinkthrough*",
 ];
 
-/// The same for names by which a request gets another method or path.
+/// Headers that give a request another method or path. They never go upstream either.
 const OTHER_REQUEST: [&str; 5] =
     ["x-http-method*", "x-method-override", "x-original-*", "x-rewrite-url", "x-override-url"];
 
-/// What an upstream says to whoever reaches it directly: to browsers, to proxies, and to holders of its credential.
+/// Headers of an upstream for its direct clients: browsers, proxies, and holders of its credential.
 const NEVER_BACK: [&str; 13] = [
     "access-control-*",
     "alt-svc",
@@ -72,7 +72,7 @@ const NEVER_BACK: [&str; 13] = [
     "x-thinkthrough*",
 ];
 
-/// What a proxy adds for whom it speaks.
+/// Headers by which a proxy names its client.
 const FORWARDED: [&str; 19] = [
     "cdn-loop",
     "cf-connecting-ip*",
@@ -95,12 +95,12 @@ const FORWARDED: [&str; 19] = [
     "x-remote-*",
 ];
 
-/// Whether a request comes from somebody else than whoever sends it.
+/// Whether a proxy forwarded the request for another client.
 pub(crate) fn is_forwarded(headers: &HeaderMap) -> bool {
     headers.keys().any(|name| is_listed(&FORWARDED, name.as_str()))
 }
 
-/// Whether a configured pattern can let a header through at all.
+/// Whether the configuration may let headers of this pattern through.
 #[must_use]
 pub fn may_forward(pattern: &str) -> bool {
     let name = pattern.strip_suffix('*').unwrap_or(pattern);
@@ -111,44 +111,43 @@ fn is_never_up(name: &str) -> bool {
     [&HOP[..], &NEVER_UP, &OTHER_REQUEST].iter().any(|list| is_listed(list, name))
 }
 
-/// The way between a caller and an upstream.
+/// The rules for headers between a caller and an upstream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Crossing<'a> {
-    /// `None`: any of them may be spoken.
+    /// The headers of the API; `None` if any API is possible.
     api: Option<Headers>,
-    /// What goes upstream is the gateway's own credential, or none.
+    /// The upstream receives the gateway's own credential, or none.
     is_ours: bool,
-    /// What the configuration adds.
+    /// Headers that the configuration adds.
     more: &'a [String],
 }
 
 impl<'a> Crossing<'a> {
-    /// The way to the API that the route's wire is.
+    /// The rules for the API of the route's wire.
     pub(crate) fn to(route: &'a Route) -> Self {
         let api = Some(route.target.wire.headers());
         Crossing { api, is_ours: is_ours(route), more: &route.forward_headers }
     }
 
-    /// The way to any API of the route's provider.
+    /// The rules for any API of the route's provider.
     pub(crate) fn to_all(route: &'a Route) -> Self {
         Crossing { api: None, ..Self::to(route) }
     }
 
-    /// The way to any API beside the gateway's own credential.
+    /// The rules for any API, with the gateway's own credential.
     #[cfg(test)]
     pub(crate) fn to_all_with_ours(more: &'a [String]) -> Self {
         Crossing { api: None, is_ours: true, more }
     }
 
-    /// The caller's headers that go on.
+    /// The caller's headers that go upstream.
     pub(crate) fn request(self, callers: &HeaderMap) -> HeaderMap {
         let listed = in_connection(callers);
         let goes_on = |name: &HeaderName| self.goes_on(name.as_str()) && !listed.contains(name);
         kept(callers, goes_on)
     }
 
-    /// The caller's headers that go on with a request that is written anew for another API: the headers that the
-    /// configuration names.
+    /// The caller's headers that go upstream with a translated request: only the ones in the configuration.
     pub(crate) fn translated(self, callers: &HeaderMap) -> HeaderMap {
         let listed = in_connection(callers);
         let goes_on = |name: &HeaderName| {
@@ -177,7 +176,7 @@ impl<'a> Crossing<'a> {
             }
     }
 
-    /// The upstream's headers that come back.
+    /// The upstream's headers that go back to the caller.
     pub(crate) fn response(self, upstreams: &HeaderMap) -> HeaderMap {
         let listed = in_connection(upstreams);
         let comes_back = |name: &HeaderName| {
@@ -202,7 +201,7 @@ fn kept(headers: &HeaderMap, is_kept: impl Fn(&HeaderName) -> bool) -> HeaderMap
     kept.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// The names that a connection calls its own.
+/// The headers that `Connection` lists, which belong to one connection.
 fn in_connection(headers: &HeaderMap) -> Vec<HeaderName> {
     let values = headers.get_all(CONNECTION).iter();
     let names = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
@@ -228,7 +227,7 @@ mod tests {
         Crossing { api: Some(wire.headers()), is_ours, more: &[] }
     }
 
-    /// What clients send that an upstream has no use for, or that steers its account, its method or its path.
+    /// Headers of clients that an upstream has no use for, or that would change its account, its method or its path.
     const STAYS: [&str; 36] = [
         "access-control-request-method",
         "api-key",
@@ -314,7 +313,7 @@ mod tests {
                 assert_eq!(passed.len(), 1, "{name} on {}", wire.id());
             }
         }
-        // What belongs to one API is nothing to another.
+        // Headers of one API do not go to another.
         assert!(to(&ChatCompletions, true).request(&headers(&["anthropic-version"])).is_empty());
         let any = Crossing { api: None, is_ours: true, more: &[] };
         assert_eq!(any.request(&headers(&["anthropic-version", "openai-beta"])).len(), 2);

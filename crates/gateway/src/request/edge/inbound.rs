@@ -12,18 +12,19 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// How much of a body is read for nobody.
+/// The most bytes of an unread body that are discarded.
 const MOST: u64 = 256 * 1024 * 1024;
-/// How long that may take, and how long the caller may be silent meanwhile.
+/// The longest time for discarding, and the longest silence of the caller meanwhile.
 const TIME: Duration = Duration::from_secs(30);
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// A caller's body. What is not read when its request is answered is read and thrown away: a connection that is closed
-/// while bytes come is reset, and a reset takes the answer with it, which says why the rest was not wanted.
+/// A caller's body. If a request is answered before its body was read, the gateway reads and discards the rest.
+/// Closing the connection while bytes arrive would reset it, and the caller would lose the answer that says why the
+/// body was refused.
 #[derive(Debug)]
 pub(crate) struct Inbound {
     body: Option<Incoming>,
-    /// The caller sends nothing before it is told to.
+    /// Whether the caller waits for `100 Continue` before it sends the body.
     waits: bool,
 }
 
@@ -44,7 +45,7 @@ impl Body for Inbound {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        // Whoever asks for the body tells the caller to send it.
+        // Polling the body sends `100 Continue`.
         self.waits = false;
         match &mut self.body {
             Some(body) => Pin::new(body).poll_frame(cx),
@@ -80,6 +81,6 @@ async fn discard(mut body: Incoming) {
             }
         }
     };
-    // Whoever sends for longer is cut off.
+    // A caller that sends for longer is cut off.
     drop(timeout(TIME, all).await);
 }

@@ -1,8 +1,8 @@
-//! What may cross the gateway besides bodies: headers, parameters, and a caller's body that nobody reads.
+//! Headers, parameters and unread bodies at the edge of the gateway.
 
 pub(crate) mod headers;
 pub(crate) mod inbound;
 pub(crate) mod query;
 
-/// The most lines in the head of a request, whatever version of HTTP it comes over.
+/// The most header lines of a request, in every version of HTTP.
 pub(crate) const HEAD_LINES: usize = 128;

@@ -1,8 +1,8 @@
-//! Parameters of a caller's URL on their way upstream.
+//! Selects the parameters of a caller's URL that go upstream.
 
 use crate::accept::admission::decoded_name;
 
-/// Parameters that carry a credential, name an account, or change what a request is.
+/// Parameters that carry a credential, name an account, or change the kind of a request.
 const NEVER: [&str; 10] = [
     "$httpmethod",
     "access_token",
@@ -16,7 +16,8 @@ const NEVER: [&str; 10] = [
     "x-http-method-override",
 ];
 
-/// The address with the caller's parameters behind its own. Its own win: they say in what form it answers.
+/// Adds the caller's parameters to a URL. The URL's own parameters win, because they determine the format of the
+/// answer.
 pub(crate) fn with_query(url: &str, query: Option<&str>) -> String {
     let (base, own) = url.split_once('?').unwrap_or((url, ""));
     let pairs = |query: &'_ str| -> Vec<String> {
@@ -26,7 +27,7 @@ pub(crate) fn with_query(url: &str, query: Option<&str>) -> String {
     let taken: Vec<String> = all.iter().map(|pair| name(pair)).collect();
     let said = pairs(query.unwrap_or_default()).into_iter().filter(|pair| {
         let name = name(pair);
-        // Google's API takes its own parameters with a dollar sign, too.
+        // Google's API also accepts its own parameters with a dollar sign.
         let plain = name.trim_start_matches('$');
         !NEVER.contains(&name.as_str()) && !taken.iter().any(|taken| taken == plain)
     });
@@ -34,7 +35,7 @@ pub(crate) fn with_query(url: &str, query: Option<&str>) -> String {
     if all.is_empty() { base.to_owned() } else { format!("{base}?{}", all.join("&")) }
 }
 
-/// The name of a parameter as its reader takes it.
+/// The decoded name of a parameter.
 fn name(pair: &str) -> String {
     decoded_name(pair.split('=').next().unwrap_or_default())
 }

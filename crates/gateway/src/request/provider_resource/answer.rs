@@ -1,6 +1,6 @@
 //! The members of an answer that name a resource which the provider created for it.
 //!
-//! These are exact places: anywhere else in an answer stand words of the caller or the model, and an id there would make
+//! The places are exact. All other members may contain text of the caller or the model, and an id there would make
 //! its author the owner.
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use thinkthrough_core::wire::resource::Step::{self, Each, Member as M, Typed};
 use thinkthrough_core::wire::resource::{Kind, Place, Resource};
 use thinkthrough_json::Val;
 
-/// In an answer of the Responses API; in a stream behind `response`.
+/// Places in an answer of the Responses API. In a stream they are inside `response`.
 const RESPONSE: &[Place] = &[
     Place::id(Kind::Response, &[], "id"),
     Place::id(Kind::Conversation, &[], "conversation"),
@@ -33,13 +33,13 @@ const CITATION: &[Step] = &[
     Typed("container_file_citation"),
 ];
 
-/// In an item that is done, within a stream of the same API.
+/// Places in a finished item of a stream of the same API.
 const ITEM: &[Place] = &[
     Place::id(Kind::Item, &[M("item")], "id"),
     Place::id(Kind::Container, &[M("item"), Typed("code_interpreter_call")], "container_id"),
 ];
 
-/// In an answer of the Messages API; in a stream behind `message`.
+/// Places in an answer of the Messages API. In a stream they are inside `message`.
 const MESSAGE: &[Place] = &[
     Place::id(Kind::Container, &[M("container")], "id"),
     Place::id(
@@ -56,7 +56,7 @@ const MESSAGE: &[Place] = &[
     ),
 ];
 
-/// In the events of the same API.
+/// Places in the events of the same API.
 const MESSAGE_EVENT: &[Place] = &[
     Place::id(Kind::Container, &[M("delta"), M("container")], "id"),
     Place::id(
@@ -72,16 +72,16 @@ const MESSAGE_EVENT: &[Place] = &[
     ),
 ];
 
-/// In an answer of Chat Completions, and in its chunks.
+/// Places in an answer of Chat Completions, and in its chunks.
 const CHAT: &[Place] = &[
     Place::id(Kind::Audio, &[M("choices"), Each, M("message"), M("audio")], "id"),
     Place::id(Kind::Audio, &[M("choices"), Each, M("delta"), M("audio")], "id"),
 ];
 
-/// In an interaction; in a stream behind `interaction`.
+/// Places in an interaction. In a stream they are inside `interaction`.
 const INTERACTION: &[Place] = &[Place::id(Kind::Interaction, &[], "id")];
 
-/// In an answer about a batch or an upload of the tenant, beside its own id.
+/// Places in an answer about a batch or an upload of the tenant, next to its own id.
 const BESIDE: &[Place] = &[
     Place::id(Kind::File, &[], "output_file_id"),
     Place::id(Kind::File, &[], "error_file_id"),
@@ -122,13 +122,13 @@ pub(super) fn in_answer(wire: &str, root: Val<'_>) -> BTreeSet<Resource> {
 /// The resources that an answer of a provider's own API created in a collection of this kind.
 pub(super) fn in_collection(kind: Kind, root: Val<'_>) -> BTreeSet<Resource> {
     let mut found = BTreeSet::new();
-    // Additions to a resource of the tenant come as a list.
+    // An answer about additions to a resource contains a list.
     read_all(
         &[Place::id(kind, &[], "id"), Place::id(kind, &[M("data"), Each], "id")],
         root,
         &mut found,
     );
-    // A name is an id only if the answer has no other: else the caller chose it.
+    // A name is an id only if the answer has no other id; otherwise the caller chose the name.
     if root.get("id").is_none() && root.get("data").is_none() {
         read_all(
             &[Place::id(kind, &[], "name"), Place::id(kind, &[M("file")], "name")],
@@ -139,7 +139,7 @@ pub(super) fn in_collection(kind: Kind, root: Val<'_>) -> BTreeSet<Resource> {
     found
 }
 
-/// Files that an answer lists beside a resource of the tenant, where no content of the caller can stand.
+/// Files that an answer lists next to a resource of the tenant, at places that never contain text of the caller.
 pub(super) fn beside(root: Val<'_>) -> BTreeSet<Resource> {
     let mut found = BTreeSet::new();
     read_all(BESIDE, root, &mut found);

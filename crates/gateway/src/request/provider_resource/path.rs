@@ -1,4 +1,4 @@
-//! The paths of providers' own APIs, and what a request does there.
+//! The paths of providers' own APIs, and the purpose of a request there.
 
 use http::Method;
 use thinkthrough_core::provider;
@@ -41,17 +41,17 @@ const WITHIN: &[(&str, Kind)] = &[
 const ACTIONS: &[(&str, &str)] =
     &[("agents", "completions"), ("responses", "compact"), ("responses", "input_tokens")];
 
-/// Verbs behind the name of a model that create a resource.
+/// Verbs after a model name that create a resource.
 const VERBS: &[(&str, Kind)] = &[
     (":batchgeneratecontent", Kind::Batch),
     (":asyncbatchembedcontent", Kind::Batch),
     (":predictlongrunning", Kind::Operation),
 ];
 
-/// Paths that show the same to everybody.
+/// Paths whose answers are the same for all callers.
 const READ: &[&str] = &["engines", "health", "models", "ps", "tags", "version"];
 
-/// Questions to models that create no resource.
+/// Requests to models that create no resource.
 const ASKED: &[&str] = &[
     "apply-template",
     "audio",
@@ -92,7 +92,7 @@ const OWNERS: &[&str] = &["admin", "api_keys", "evals", "organization", "organiz
 pub(crate) fn purpose(method: &Method, parts: &[String]) -> Purpose {
     let lower: Vec<String> = parts.iter().map(|part| part.to_ascii_lowercase()).collect();
     let has = |list: &[&str]| lower.iter().any(|part| list.contains(&part.as_str()));
-    // One request holds many others.
+    // A bundle contains many other requests.
     let is_bundle = lower.first().is_some_and(|first| first == "batch");
     if has(OWNERS) || is_bundle {
         return Purpose::Unknown;
@@ -117,7 +117,7 @@ pub(crate) fn purpose(method: &Method, parts: &[String]) -> Purpose {
         None => Purpose::Unknown,
         Some(_) if lower.get(id).is_some_and(|name| is_action(name)) => Purpose::Model,
         Some(name) => {
-            // Google puts a verb behind the id: `batches/ID:cancel`.
+            // Google puts a verb after the id: `batches/ID:cancel`.
             let (name, verb) = name.split_once(':').unwrap_or((name, ""));
             let last = lower.last().filter(|_| is_post && lower.len() > id + 1);
             let created = last.and_then(|last| WITHIN.iter().find(|(known, _)| known == last));
@@ -128,7 +128,7 @@ pub(crate) fn purpose(method: &Method, parts: &[String]) -> Purpose {
     }
 }
 
-/// Index of the first part behind names of APIs, versions and projects.
+/// Index of the first part after names of APIs, versions and projects.
 fn start(parts: &[String]) -> usize {
     let mut at = 0;
     while let Some(part) = parts.get(at) {

@@ -8,14 +8,14 @@ use thinkthrough_core::wire::resource::{Kind, Place, Resource, candidates};
 use thinkthrough_core::wire::{self, Wire};
 use thinkthrough_json::Val;
 
-/// Members within which a request of a provider's own API holds further requests: batches, and lines of their files.
+/// Members of a provider's own API that contain further requests: batches, and lines of their files.
 const ENVELOPES: &[&str] =
     &["batch", "body", "inputConfig", "input_config", "params", "request", "requests"];
 
 /// The ids in a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ids {
-    /// Those at places where the API resolves ids.
+    /// Ids at places where the API resolves ids.
     pub(crate) resolved: BTreeSet<Resource>,
     /// Values anywhere that may be ids.
     pub(crate) values: BTreeSet<String>,
@@ -37,7 +37,8 @@ impl Ids {
         ids.resolved
     }
 
-    /// The ids in a body of a provider's own API. A provider may speak several wires, so the places of all wires count.
+    /// The ids in a body of a provider's own API. A provider may speak several wires, so the places of all wires
+    /// count.
     pub(crate) fn of_api(body: Val<'_>) -> Self {
         let mut ids = Ids::default();
         ids.read_api(body);
@@ -45,7 +46,7 @@ impl Ids {
         ids
     }
 
-    /// The ids in the parameters of an address, or in the fields of a form.
+    /// The ids in the parameters of a URL, or in the fields of a form.
     pub(crate) fn of_parameters(query: Option<&str>) -> Self {
         let mut ids = Ids::default();
         let pairs = query.unwrap_or_default().split('&');
@@ -117,7 +118,8 @@ fn decoded(value: &str) -> String {
         .map_or_else(|| value.to_owned(), std::borrow::Cow::into_owned)
 }
 
-/// Refuses a request of the Responses API that chooses the id of its answer: some servers accept `request_id` for that.
+/// Refuses a request of the Responses API that chooses the id of its answer: some servers accept `request_id` for
+/// that.
 pub(crate) fn check_id_choice(body: Val<'_>) -> Result<(), Rejection> {
     let chooses = |key: &str| key.replace(['_', '-'], "").eq_ignore_ascii_case("requestid");
     let mut members = body.entries().filter(|(_, value)| !value.is_null());

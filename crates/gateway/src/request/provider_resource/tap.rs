@@ -34,7 +34,8 @@ pub(crate) struct Tap {
     access: Access,
     wire: &'static str,
     words: &'static [&'static str],
-    /// For requests of the provider's own API: the kind that the request creates, and whether the answer also lists files.
+    /// For requests of the provider's own API: the kind that the request creates, and whether the answer also lists
+    /// files.
     api: Option<(Option<Kind>, bool)>,
     /// The request lets the provider store its answer.
     is_stored: bool,
@@ -51,7 +52,8 @@ impl Tap {
         matches!(wire, "responses" | "interactions")
     }
 
-    /// Watches an answer of this wire to a request with this body. `None` if no answer of the wire creates a resource.
+    /// Watches an answer of this wire to a request with this body. `None` if no answer of the wire creates a
+    /// resource.
     pub(crate) fn new(access: Access, wire: &str, sent: &[u8], is_stream: bool) -> Option<Self> {
         let (wire, words) = WIRES.iter().find(|(known, _)| *known == wire)?;
         let is_refused = |doc: Doc<'_>| doc.root().bool("store") == Some(false);
@@ -85,7 +87,7 @@ impl Tap {
             Purpose::Model => None,
             Purpose::Creation(kind) => Some((Some(*kind), false)),
             Purpose::Use { resource, created, is_whole } => {
-                // The content of a file is its owner's own words.
+                // The content of a file is text of its owner, so it is not searched.
                 let lists = matches!(
                     resource.kind,
                     Kind::Batch | Kind::Job | Kind::Operation | Kind::Upload
@@ -109,7 +111,7 @@ impl Tap {
         self.is_stream = false;
     }
 
-    /// Takes bytes of a stream that no other task waits for, and records at once what they create.
+    /// Takes bytes of a stream, and records new resources in a background task.
     pub(crate) fn hear(&mut self, bytes: &[u8]) {
         self.push(bytes);
         if self.is_stream
@@ -125,7 +127,7 @@ impl Tap {
             return;
         }
         self.rest.extend_from_slice(bytes);
-        // A long line comes in many pieces, and is looked through once.
+        // A long line arrives in many pieces; waiting for its end parses it only once.
         if self.is_stream && bytes.contains(&b'\n') {
             self.take_lines();
         }
@@ -149,7 +151,7 @@ impl Tap {
         }
     }
 
-    /// Records what the answer created so far. `None` if it created nothing.
+    /// Records the resources created so far. `None` if the answer created none.
     pub(crate) fn work(&mut self) -> Option<impl Future<Output = bool> + Send + use<>> {
         if !self.is_stream {
             let whole = std::mem::take(&mut self.rest);
