@@ -25,7 +25,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 pub(crate) const BASE: usize = 64 * 1024;
 /// An answer reserves room in steps of this size, ahead of its text, so that the next chunk has its room already.
 const STEP: usize = 16 * 1024;
-/// How long an answer waits for room.
+/// The longest wait of an answer for room.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The greatest reserve: one of the largest answers that models give.
 const RESERVE: usize = 16 * 1024 * 1024;

@@ -29,7 +29,7 @@ pub(crate) struct FairPool {
 
 struct Inner {
     state: Mutex<State>,
-    /// How long an item may wait for its first turn.
+    /// The longest wait of an item for its first turn.
     wait: Duration,
     gauges: PoolGauges,
 }
