@@ -6,13 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use thinkthrough_client::Auth;
 
-/// The rest of a rate-limited key if the provider names no time.
+/// How long a rate-limited key rests if the provider names no time.
 const REST: Duration = Duration::from_secs(30);
 /// The longest rest that an upstream can ask for.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 /// The number of sessions that are remembered because they had to leave their first key.
 const MOVED: usize = 10_000;
-/// The rest of a key that the provider refuses. It may become valid again.
+/// How long a key rests that the provider refuses. It may become valid again.
 const REFUSED: Duration = Duration::from_secs(10 * 60);
 
 /// The keys, in the order of the configuration.

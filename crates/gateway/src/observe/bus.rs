@@ -119,7 +119,7 @@ impl Reporter {
         let State { summary, span, is_left, .. } = &mut *state;
         let Bus { metrics, log, traces, .. } = &*self.bus;
         if summary.is_over() {
-            // After the caller left, only metrics and the trace still need the finished answer.
+            // After the caller left, the finished answer is still counted, traced and reported as drained.
             if *is_left && matches!(told, Progress::Said { .. }) {
                 summary.hear(told);
                 metrics.hear(told, summary);

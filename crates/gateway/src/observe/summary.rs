@@ -67,7 +67,7 @@ pub(crate) struct Summary {
     pub(crate) total: Duration,
     /// The size of the answer.
     pub(crate) bytes: u64,
-    /// The cost of an answer that was read to its end after its caller had left.
+    /// The token counts of an answer that was read to its end after its caller had left.
     pub(crate) spent: Vec<(&'static str, u64)>,
 }
 

@@ -60,7 +60,7 @@ struct Inner {
     /// Signals that a caller waits for a draft.
     hurry: Arc<Notify>,
     waiting: Mutex<Waiting>,
-    /// Counts texts that could not be masked.
+    /// Counts traces with a text that could not be masked.
     broken: Counter,
     find: FindTraces,
     /// The pool for masking texts.

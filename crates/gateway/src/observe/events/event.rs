@@ -10,7 +10,7 @@ pub(super) enum Stream {
     Thinking,
     /// Thresholds of budgets.
     Budget,
-    /// The begin and end of requests.
+    /// The beginning and end of requests.
     Lifecycle,
 }
 

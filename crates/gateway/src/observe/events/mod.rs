@@ -1,4 +1,4 @@
-//! Live events for listeners at `/v1/events`: the begin and end of requests, and the thoughts and texts of models
+//! Live events for listeners at `/v1/events`: the beginning and end of requests, and the thoughts and texts of models
 //! meanwhile, masked.
 //!
 //! Events never come from the store. Only the latest ones are held, in memory, so that a listener that was cut off

@@ -1,7 +1,7 @@
 //! The events of one request on their way to its listeners, in their order.
 //!
-//! An async worker that masks a long text cannot answer others meanwhile. So a thread with a place of the masking pool
-//! masks it, and all events that come meanwhile wait behind it.
+//! An async worker that masks a long text cannot answer others meanwhile. So a thread with a place of the masking
+//! pool masks it, and all events that come meanwhile wait behind it.
 
 use super::announcer::{Announcer, OpenBlock, PIECE, pieces};
 use super::channel::Channel;
