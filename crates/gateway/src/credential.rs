@@ -1,4 +1,4 @@
-//! Callers' credentials: where they stand, and what of a request stays here.
+//! Callers' credentials: where a request carries them, and their removal from it.
 
 use crate::rejection::{Rejection, rejection};
 use http::header::AUTHORIZATION;
@@ -13,7 +13,7 @@ static CARRIERS: [HeaderName; 3] = [
     HeaderName::from_static("x-goog-api-key"),
 ];
 
-/// The caller's credential, from whatever carried it.
+/// The caller's credential, from any of its carriers.
 pub(crate) fn of(uri: &Uri, headers: &HeaderMap) -> Result<Auth, Rejection> {
     let mut found: Option<Auth> = None;
     let mut add = |auth: Auth, secret: &str| {
@@ -62,7 +62,7 @@ pub(crate) fn exposed(auth: &Auth) -> Option<&str> {
     }
 }
 
-/// Takes every credential off a request: a key of the gateway goes no further.
+/// Removes every credential from a request, so that a gateway key goes no further.
 pub(crate) fn take_off(parts: &mut Parts) {
     parts.headers.remove(AUTHORIZATION);
     for name in &CARRIERS {
@@ -76,7 +76,7 @@ pub(crate) fn take_off(parts: &mut Parts) {
         false => format!("{path}?{}", kept.join("&")),
     };
     let mut uri = std::mem::take(&mut parts.uri).into_parts();
-    // A shorter path of the same letters is a path.
+    // Cannot fail, because removing parameters leaves a valid path.
     uri.path_and_query = path.parse().ok();
     parts.uri = Uri::from_parts(uri).unwrap_or_default();
 }

@@ -1,4 +1,4 @@
-//! Laws of what callers send, under the driver of the core's laws.
+//! Laws about callers' input, run by the driver of the core's laws.
 
 use crate::accept::admission::{check_members, fits_path, segments};
 use crate::credential::{self, exposed};
@@ -48,9 +48,8 @@ const PATH_WORDS: &[&[u8]] = &[
     b" ",
 ];
 
-/// A path that is taken leads nowhere upwards, however often and however generously a server unpacks it and wherever it
-/// ends its parts; what it was taken apart into is taken apart the same. A name that fits into a path adds to it what it
-/// says, and nothing else.
+/// An accepted path never leads upwards, even if a server unescapes it several times or ends its segments early. Its
+/// segments, joined again, parse to the same segments. A name that fits into a path adds exactly its own segments.
 fn taken_paths_mean_the_same_to_everybody(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(parts) = segments(&text) {
@@ -75,7 +74,7 @@ fn taken_paths_mean_the_same_to_everybody(bytes: &[u8]) {
     }
 }
 
-/// Every escape that is one, once; all else as it stands.
+/// Decodes every valid escape once, and leaves all other bytes.
 fn generously_unpacked(text: &str) -> String {
     let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
     let (bytes, mut out, mut at) = (text.as_bytes(), Vec::new(), 0);
@@ -112,8 +111,8 @@ const MEMBER_WORDS: &[&[u8]] = &[
     b"\"x\":null,",
 ];
 
-/// Of a request that is taken every reader sees the same members: none is there twice, whoever takes the first or the last,
-/// and whoever does not look at the letter case.
+/// In an accepted request, every reader sees the same members: no name occurs twice, even without regard to letter
+/// case.
 fn taken_requests_are_read_in_one_way(bytes: &[u8]) {
     let text = format!("{{{}\"end\":0}}", String::from_utf8_lossy(bytes));
     let Ok(doc) = Doc::parse_str(&text) else { return };
@@ -150,8 +149,9 @@ const HEADER_WORDS: &[&[u8]] = &[
     b"user-agent: x\n",
 ];
 
-/// No header that carries a credential or steers the account, the method or the connection goes upstream beside the
-/// gateway's own credential, whatever an operator lets through; what goes on came in as it is; what goes once goes again.
+/// Forwarded headers never carry a credential of the caller or steer the account, the method or the connection when
+/// the gateway's own credential goes upstream, even if the operator forwards all headers. Values stay unchanged, and
+/// forwarding twice gives the same result.
 fn forwarded_headers_carry_nothing_that_is_the_gateways(bytes: &[u8]) {
     let mut callers = HeaderMap::new();
     for line in bytes.split(|byte| *byte == b'\n') {
@@ -181,7 +181,7 @@ fn forwarded_headers_carry_nothing_that_is_the_gateways(bytes: &[u8]) {
     assert_eq!(crossing.request(&sent), sent);
 }
 
-/// A body with more of something than a cap allows is refused with 400, and no cap refuses another.
+/// A body that exceeds a cap is refused with 400, and no other body is refused because of a cap.
 fn bodies_over_a_cap_are_refused_and_no_others(bytes: &[u8]) {
     let mut left = bytes.iter().copied();
     let mut below = |most: usize| usize::from(left.next().unwrap_or_default()) % most;
@@ -213,7 +213,7 @@ fn bodies_over_a_cap_are_refused_and_no_others(bytes: &[u8]) {
     assert_eq!(status, is_over.then_some(400), "{caps:?}: {body}");
 }
 
-/// How many values there are; each key is one as well.
+/// The number of values; each key counts as one as well.
 fn values(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(values).sum(),

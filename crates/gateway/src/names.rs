@@ -1,22 +1,22 @@
-//! Names that nobody can guess.
+//! Random names that cannot be guessed.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 use thinkthrough_core::restore::Secret;
 
-/// How many bytes one name takes.
+/// The bytes of one name.
 const NAME: usize = 16;
-/// How many names are drawn at once: asking the system costs as much for one.
+/// The number of names that are drawn at once, because one call to the system costs as much for one.
 const DRAWN: usize = 64;
 
-/// What was drawn and not given away yet.
+/// Drawn names that were not used yet.
 static LEFT: Mutex<Vec<[u8; NAME]>> = Mutex::new(Vec::new());
 
-/// What sessions are named with whose tenant's own secret is not known now: the same for this process.
+/// The secret for session names of tenants whose own secret is unknown. It is the same for the whole process.
 pub(crate) fn secret() -> Secret {
     static SECRET: OnceLock<Secret> = OnceLock::new();
     let draw = || {
         let mut bytes = [0; 32];
-        // As for names.
+        // Without randomness the secret is zeros, as for names.
         getrandom::fill(&mut bytes).unwrap_or_default();
         Secret::new(bytes)
     };

@@ -1,4 +1,4 @@
-//! What all connections of a gateway share, and what one request sees of it.
+//! State that all connections of a gateway share, and the view that one request has of it.
 
 use crate::identify::heard::Heard;
 use crate::identify::keys::{Keys, Pass};
@@ -36,46 +36,46 @@ pub struct Options {
     pub hosts: Vec<String>,
     /// The greatest size of a request in bytes.
     pub body_limit: usize,
-    /// How much of one answer is taken from an upstream.
+    /// Caps on the part of one answer that the gateway reads from an upstream.
     pub answer: AnswerCaps,
-    /// How long a caller may take nothing of what waits for it.
+    /// The longest pause of a caller in reading its answer.
     pub write_idle: Duration,
-    /// How long a caller may take for the whole body of its request.
+    /// The longest time for a caller to send the whole body of its request.
     pub body_timeout: Duration,
-    /// How many bytes requests and unread answers may hold.
+    /// The bytes that requests and unread answers may hold.
     pub in_flight: InFlight,
-    /// How many connections are served at a time; those beyond are told to come back.
+    /// The number of connections served at a time. Further connections get a reply to come back later.
     pub connections: usize,
-    /// How many of them may come from one address. `None`: a quarter of all, but for callers on this machine, where
-    /// everybody may come through one proxy.
+    /// The number of connections from one address. `None`: a quarter of `connections`, but no limit for callers on
+    /// this machine, because all of them may come through one proxy.
     pub connections_per_address: Option<usize>,
-    /// Who may come in. Without keys, everybody whom the address lets in.
+    /// The keys that callers need. Without keys, every caller at an allowed address may come in.
     pub keys: Option<Arc<dyn Keys>>,
-    /// Callers bring their own upstream credential, so one without any is turned away.
+    /// Callers bring their own upstream credential, and a caller without one is turned away.
     pub pass_through: bool,
-    /// Metrics are asked for on a listener of their own.
+    /// Metrics have a listener of their own.
     pub has_admin: bool,
     /// The certificate of the listeners; without it they speak plain HTTP.
     pub tls: Option<Tls>,
-    /// Counts tokens where the upstream does not.
+    /// Counts tokens if the upstream does not.
     pub tokenizer: Option<&'static dyn Tokenizer>,
-    /// Where each request leaves a line. It stays the same for as long as the gateway runs, as `traces` do.
+    /// Receives one line per request. Like `traces`, it stays the same for as long as the gateway runs.
     pub log: Log,
-    /// Where each request leaves a span.
+    /// Receives one span per request.
     pub traces: Traces,
-    /// Where each request leaves a trace of what was thought. It stays the same, too.
+    /// Stores the trace (the audit copy of thoughts) of each request. Fixed while the gateway runs.
     pub audit: Option<Audit>,
-    /// Covers secrets in what callers wrote before it goes to a provider. `None`: it goes as it came.
+    /// Covers secrets in the caller's text before it goes to a provider. `None`: the text goes out unchanged.
     pub masks_requests: Option<FindMasker>,
-    /// Hears the credentials of callers that are let in, so that they are covered. It stays the same, too.
+    /// Registers the credentials of admitted callers so that they are masked. Fixed while the gateway runs.
     pub heard: Option<Arc<Heard>>,
-    /// Where each request is announced to those who listen. It stays the same, too.
+    /// Announces each request to the listeners of `/v1/events`. Fixed while the gateway runs.
     pub events: Option<Events>,
-    /// Who may look into the viewer; without it there is none. It stays the same, too.
+    /// Sign-ins of the viewer; `None` means that there is no viewer. Fixed while the gateway runs.
     pub viewer: Option<Viewer>,
-    /// Whether the viewer shows thoughts; without them it shows answers and numbers.
+    /// Whether the viewer shows thoughts. Otherwise it shows only answers and numbers.
     pub shows_thoughts: bool,
-    /// What is done about thoughts that say the same again and again.
+    /// The action on a thought that repeats the same text again and again.
     pub runaway: Runaway,
 }
 
@@ -126,7 +126,7 @@ impl fmt::Debug for Options {
     }
 }
 
-/// What the configuration says; a change of it makes a new one for the requests that come after it.
+/// The configuration. A change of it makes a new value, which later requests see.
 pub(crate) struct Configuration {
     pub(crate) models: Arc<dyn Models>,
     pub(crate) vaults: Option<Arc<dyn Vaults>>,
@@ -161,7 +161,7 @@ fn names(models: &dyn Models) -> Arc<Names> {
 /// The longest name of a model.
 const LONGEST: usize = 512;
 
-/// What one request sees.
+/// The view of one request on the gateway.
 #[derive(Clone)]
 pub(crate) struct RequestState {
     pub(crate) models: Arc<dyn Models>,
@@ -169,9 +169,9 @@ pub(crate) struct RequestState {
     pub(crate) options: Arc<Options>,
     pub(crate) names: Arc<Names>,
     pub(crate) learned: Arc<Learned>,
-    /// Where work on large bodies is done, and how much the request may hold.
+    /// The place for work on large bodies, and the memory that the request may hold.
     pub(crate) load: Load,
-    /// How long the request may still wait for the store.
+    /// The time that the request may still wait for the store.
     pub(crate) waits: Arc<Waits>,
     /// The credential that the request came with.
     pub(crate) credential: Auth,
@@ -179,16 +179,16 @@ pub(crate) struct RequestState {
     pub(crate) pass: Option<Arc<Pass>>,
     /// The configuration of this moment, which may be newer than the request.
     pub(crate) gateway: Arc<Gateway>,
-    /// What it counts against.
+    /// The limits and budgets that the request counts against.
     pub(crate) charges: Arc<RequestCharges>,
-    /// Who is told what happens to it.
+    /// Reports the progress of the request.
     pub(crate) reporter: Arc<Reporter>,
-    /// How far the end of the process has come. Whoever keeps a copy is waited for.
+    /// The stage of the shutdown. The gateway waits until all copies are dropped.
     pub(crate) stage: watch::Receiver<Stage>,
 }
 
 impl RequestState {
-    /// Where the name of a model leads that a caller asks for. The log shows a name that leads nowhere.
+    /// Finds the route of a model's name. The log shows a name that has no route.
     pub(crate) fn find(&self, name: &str) -> Result<Arc<Route>, Rejection> {
         let found = match name.len() > LONGEST {
             true => {
@@ -203,7 +203,7 @@ impl RequestState {
         })
     }
 
-    /// The name that was asked for leads to a model of this provider.
+    /// Reports that the requested name leads to a model of this provider.
     pub(crate) fn routed(&self, model: &str, provider: &str) {
         self.reporter.tell(&Progress::Routed { model, provider, label: self.names.label(model) });
     }
@@ -215,7 +215,7 @@ impl fmt::Debug for RequestState {
     }
 }
 
-/// What all connections share, for as long as the process lives.
+/// State that all connections share, for as long as the process lives.
 #[derive(Debug)]
 pub(crate) struct Gateway {
     configuration: RwLock<Arc<Configuration>>,
@@ -243,12 +243,12 @@ impl Gateway {
         }
     }
 
-    /// What the configuration says now.
+    /// The current configuration.
     pub(crate) fn configuration(&self) -> Arc<Configuration> {
         Arc::clone(&self.configuration.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What a request sees that comes now, from this address.
+    /// The state for a request that arrives now from this address.
     pub(crate) fn state(
         self: &Arc<Self>,
         reporter: Arc<Reporter>,
@@ -286,7 +286,7 @@ impl Gateway {
         })
     }
 
-    /// Requests that come from now on see other models and options.
+    /// Changes models and options for all later requests.
     pub(crate) fn change(&self, models: Arc<dyn Models>, options: Options) {
         let mut configuration = self.configuration.write().unwrap_or_else(PoisonError::into_inner);
         let (vaults, learned) = (configuration.vaults.clone(), Arc::clone(&configuration.learned));
@@ -296,14 +296,14 @@ impl Gateway {
         self.bus.news(News::Reloaded);
     }
 
-    /// What is held of limits and budgets is given back, and what was spent is told.
+    /// Gives back all leases of limits and budgets, and reports the spent amounts.
     pub(crate) async fn settle(&self) {
         let configuration = self.configuration();
         self.limits.close(configuration.vaults.as_ref()).await;
         self.budget_leases.close().await;
     }
 
-    /// No further work is to be sent here.
+    /// Reports from now on that no further work should be sent here.
     pub(crate) fn close(&self) {
         self.is_closing.store(true, Ordering::Relaxed);
     }
@@ -313,7 +313,7 @@ impl Gateway {
     }
 }
 
-/// How far the end has come.
+/// The stage of the shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stage {
     Open,
@@ -323,16 +323,16 @@ pub(crate) enum Stage {
     Ended,
 }
 
-/// Comes when no further requests are taken.
+/// Completes when the gateway takes no further requests.
 pub(crate) async fn closing(stage: &mut watch::Receiver<Stage>) {
     // Without a sender the process ends anyway.
     drop(stage.wait_for(|stage| *stage > Stage::Open).await);
 }
 
-/// Comes when answers that are under way have to end.
+/// Completes when answers under way have to end.
 pub(crate) async fn ended(mut stage: watch::Receiver<Stage>) {
     if stage.wait_for(|stage| *stage == Stage::Ended).await.is_err() {
-        // Nobody is there any more who could end it.
+        // The sender is gone, so that no end can be reported any more.
         std::future::pending::<()>().await;
     }
 }

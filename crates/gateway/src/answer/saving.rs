@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
-/// Runs a write and returns its success. A store that answers, even with an error, does not stand still, unless it gave
-/// up after a long time.
+/// Runs a write and returns its success. A store that answers, even with an error, does not stand still, unless it
+/// gave up after a long time.
 pub(crate) async fn written(store: &Breaker, writing: impl Future<Output = bool>) -> bool {
     const SOON: Duration = Duration::from_secs(1);
     let began = Instant::now();
@@ -23,9 +23,9 @@ pub(crate) async fn written(store: &Breaker, writing: impl Future<Output = bool>
     is_written
 }
 
-/// A record that is being kept.
+/// A record that is being stored.
 pub(crate) struct Saving {
-    /// Gone once it is done.
+    /// `None` once it is done.
     work: Option<Pin<Box<dyn Future<Output = bool> + Send>>>,
     /// The end of the answer was reported as unsaved.
     is_told: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Saving {
 }
 
 impl Saving {
-    /// A record that this work keeps.
+    /// A record that `work` stores.
     pub(crate) fn by(
         work: impl Future<Output = bool> + Send + 'static,
         store: Arc<Breakers>,
@@ -45,7 +45,7 @@ impl Saving {
         Saving { work: Some(Box::pin(work)), is_told: false, limit: None, store, reporter }
     }
 
-    /// Whether the record can be seen; not if that has taken too long, but it goes on being kept then.
+    /// Polls whether the record is visible. Returns `false` if it took too long, and then the work goes on.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         let Some(work) = &mut self.work else { return Poll::Ready(true) };
         let is_saved = match work.as_mut().poll(cx) {
@@ -67,13 +67,13 @@ impl Saving {
         Poll::Ready(is_saved)
     }
 
-    /// Waits for it, as long as it may take, and says whether the record can be seen.
+    /// Waits for the record within its limit. Returns whether it is visible.
     pub(crate) async fn wait(mut self) -> bool {
         std::future::poll_fn(|cx| self.poll(cx)).await
     }
 }
 
-/// Goes on keeping the record in the background.
+/// Goes on storing the record in the background.
 impl Drop for Saving {
     fn drop(&mut self) {
         if let (Some(work), Ok(runtime)) = (self.work.take(), Handle::try_current()) {

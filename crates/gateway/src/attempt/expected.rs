@@ -1,4 +1,4 @@
-//! Tells an answer from what only has its status.
+//! Tells an answer from an error or a foreign body with the status of an answer.
 
 use bytes::Bytes;
 use http::Uri;
@@ -9,14 +9,14 @@ use thinkthrough_core::frame::Framing;
 use thinkthrough_core::wire::{Wire, error};
 use thinkthrough_json::{Doc, Val};
 
-/// The most of a refusal that is passed on.
+/// The most bytes of a refusal that are passed on.
 pub(crate) const REFUSAL: usize = 1024 * 1024;
-/// What a JSON body is as long as that may be an error although the status says that it is an answer.
+/// The greatest length of a JSON body that may be an error despite the status of an answer.
 const SHORT: usize = 4096;
-/// What stands in every such error.
+/// The member that every such error has.
 const ERROR: &[u8] = b"\"error\"";
 
-/// What an answer should be.
+/// The expected form of an answer.
 pub(crate) struct Expected<'a> {
     pub(crate) url: &'a Uri,
     pub(crate) wire: &'static dyn Wire,
@@ -25,9 +25,9 @@ pub(crate) struct Expected<'a> {
 }
 
 impl Expected<'_> {
-    /// Tells an answer from what only has its status: a page of something in between; the provider's error in JSON,
-    /// which is given; JSON that is no answer; and, where a stream of events was asked for, one JSON value, which the
-    /// caller could not read unless it is translated.
+    /// Checks a body with the status of an answer. Returns the provider's error in JSON, if it is one. Fails for a
+    /// web page from in between, for JSON that is not an answer, and for one JSON value in place of a stream of
+    /// events, unless it is translated, because the caller could not read it.
     pub(crate) async fn error_in(&self, answer: &mut Answer) -> Result<Option<Bytes>, ClientError> {
         if is_media(answer, "text/html") {
             return Err(self.no_answer("it is a web page"));
@@ -65,8 +65,8 @@ impl Expected<'_> {
         Ok(None)
     }
 
-    /// A stream that begins with a refusal of thoughts that can be gone around: some providers send the status before
-    /// they look at the request. Only the first event is waited for.
+    /// The refusal of thoughts in the first event of a stream, if it can be repaired: some providers send the status
+    /// before they look at the request. Waits only for the first event.
     pub(crate) async fn refusal_in(
         &self,
         answer: &mut Answer,
@@ -80,7 +80,7 @@ impl Expected<'_> {
         Ok(refusal)
     }
 
-    /// Whether an array of messages comes where events were asked for.
+    /// Whether an array of messages comes in place of events.
     pub(crate) async fn is_array(&self, answer: &mut Answer) -> Result<bool, ClientError> {
         if !self.wire.has_forms() {
             return Ok(false);
@@ -92,7 +92,7 @@ impl Expected<'_> {
         Ok(is_array)
     }
 
-    /// Streams of lines of JSON look like one value in the beginning; and of values, long ones are no errors.
+    /// Whether the body may be an error. Streams of JSON lines begin like one value, and long values are no errors.
     fn may_be_error(&self, answer: &Answer) -> bool {
         if self.is_stream {
             return matches!(self.wire.framing(), Framing::Sse | Framing::EventStream);
@@ -118,7 +118,7 @@ fn is_json_media(answer: &Answer) -> bool {
     is_media(answer, "application/json")
 }
 
-/// Whether the body's type begins like this.
+/// Whether the body's media type has this prefix.
 fn is_media(answer: &Answer, begin: &str) -> bool {
     let media = answer.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
     media.unwrap_or_default().to_ascii_lowercase().starts_with(begin)
@@ -135,7 +135,7 @@ fn first_data(framing: Framing, bytes: &[u8]) -> Option<&[u8]> {
     match framing {
         Framing::Sse => lines.find_map(|line| line.strip_prefix(b"data:")),
         Framing::Ndjson => lines.next(),
-        // An exception there is a message of its own kind, and comes with a status of its own.
+        // There an exception is a message of its own kind, with a status of its own.
         Framing::Array | Framing::EventStream => None,
     }
 }

@@ -1,4 +1,4 @@
-//! What the refusals of a request teach: it is remembered once the repaired request was taken.
+//! The lessons that the refusals of a request teach. They are remembered once the repaired request succeeds.
 
 use crate::attempt::refused::{Restored, mark};
 use crate::attempt::sending::Outcome;

@@ -1,4 +1,4 @@
-//! Records that a provider refused: once the request without them was taken, nobody is sent them again.
+//! Marks records that a provider refused, once the request succeeds without them, so that they are never sent again.
 
 use crate::attempt::sending::{Outcome, names_history};
 use crate::observe::bus::Reporter;
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use thinkthrough_client::ClientError;
 use thinkthrough_core::exchange::{PutBack, RefusalCause};
 
-/// Whether another model may do better: nothing came, the upstream is in trouble, or it does not take the gateway's own
-/// key. What is wrong with the request itself is wrong everywhere.
+/// Whether another model may do better: there was no answer, the upstream is in trouble, or it refuses the gateway's
+/// own key. An error in the request itself would fail at every model.
 pub(crate) fn is_no_answer(has_own_key: bool, outcome: &Result<Outcome, ClientError>) -> bool {
     match outcome {
         Ok(Outcome::Answer { .. }) => false,
@@ -33,8 +33,8 @@ pub(crate) struct Restored {
     pub(crate) vault: Option<Arc<dyn Vault>>,
 }
 
-/// Marks records that a provider refused, now that the request went through without them. Nobody waits until that is
-/// written down: at worst they are refused once more.
+/// Marks records that a provider refused, now that the request succeeded without them. Runs in the background,
+/// because a lost mark only leads to one more refusal.
 pub(crate) fn mark(
     vault: Arc<dyn Vault>,
     cause: RefusalCause,

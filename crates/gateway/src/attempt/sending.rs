@@ -1,4 +1,4 @@
-//! Sending a request upstream, and what comes of it before the first byte of the answer.
+//! Sends a request upstream and handles the response up to the first byte of the answer.
 
 use crate::answer::live::{Keep, LiveAnswer};
 use crate::attempt::expected::{Expected, REFUSAL};
@@ -24,37 +24,37 @@ use thinkthrough_core::exchange::{Exchange, Prepared, Repair, Without};
 use thinkthrough_core::frame::Framing;
 use thinkthrough_core::outgoing::{merged_headers, without_usage};
 
-/// How long a stream may be silent before the caller hears that somebody is still there.
+/// The longest silence of a stream before the gateway sends a sign of life to the caller.
 pub(crate) const SILENCE: Duration = Duration::from_secs(15);
 
 /// An answer of one upstream that has not begun.
 pub(crate) type Sending = Pin<Box<dyn Future<Output = Result<Outcome, ClientError>> + Send>>;
-/// The answer to a request that has not begun, whoever gives it. What went wrong is said as the caller may know it.
+/// The pending answer to a request, of any upstream. Errors are worded for the caller.
 pub(crate) type Waiting = Pin<Box<dyn Future<Output = Result<Outcome, Rejection>> + Send>>;
 
-/// What came of a request.
+/// The result of a request.
 pub(crate) enum Outcome {
     /// An answer begins.
     Answer { answer: Box<Answer>, live: Box<LiveAnswer>, made: Made },
-    /// The upstream does not want it.
+    /// The upstream refused the request.
     Refused(Refused),
 }
 
-/// What was made of a request.
+/// The changes that the gateway made to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Made {
     pub(crate) counts: Counts,
-    /// What is done about thoughts that are missing.
+    /// The substitutes for missing thoughts.
     pub(crate) without: Without,
-    /// What was learned before from refusals of this model.
+    /// The repair that earlier refusals of this model taught.
     pub(crate) learned: Option<Repair>,
-    /// What a refusal of this very request led to.
+    /// The repair that a refusal of this request caused.
     pub(crate) repaired: Option<Repair>,
-    /// How many models were asked in vain before.
+    /// The number of models that failed before.
     pub(crate) hops: usize,
-    /// What the model's wire cannot say.
+    /// The fields that the model's wire cannot express.
     pub(crate) untranslated: Vec<String>,
-    /// The parameters that were brought into the form that the model takes.
+    /// The parameters that were changed into the form that the model takes.
     pub(crate) adapted: Vec<&'static str>,
 }
 
@@ -69,28 +69,28 @@ pub(crate) struct Refused {
     pub(crate) is_relayed: bool,
 }
 
-/// A caller's request, read as far as it takes to send it.
+/// A caller's request, read as far as needed to send it.
 pub(crate) struct Job {
     pub(crate) route: Arc<Route>,
-    /// What is sent.
+    /// The body to send.
     pub(crate) body: Bytes,
     pub(crate) keep: Keep,
     /// The caller's headers and parameters.
     pub(crate) headers: HeaderMap,
     pub(crate) query: Option<String>,
     pub(crate) auth: Auth,
-    /// How much of the answer is taken.
+    /// Caps on the answer.
     pub(crate) caps: AnswerCaps,
-    /// There is no other candidate, so that it is worth waiting for this one.
+    /// There is no other candidate, so that retries are worth their time.
     pub(crate) is_last: bool,
-    /// A refusal of thoughts can still be gone around.
+    /// A refusal of thoughts can still be repaired.
     pub(crate) may_repair: bool,
     pub(crate) made: Made,
-    /// What stands for the client's session in traces.
+    /// The pseudonym of the client's session in traces.
     pub(crate) session: Option<String>,
-    /// How long it took to prepare.
+    /// The time that its preparation took.
     pub(crate) took: Duration,
-    /// What each try has to pass.
+    /// The rate limit that each try has to pass.
     pub(crate) gate: Option<Arc<dyn Gate>>,
 }
 
@@ -102,7 +102,7 @@ struct Attempt {
 }
 
 impl Job {
-    /// Sends what was prepared.
+    /// Sends a prepared request.
     pub(crate) fn send(self, prepared: Prepared) -> Result<Sending, Rejection> {
         let Prepared { counts, without, exchange, .. } = &prepared;
         self.keep.reporter.tell(&Progress::Decided {
@@ -162,7 +162,7 @@ impl Job {
             reporter.tell(&Progress::TryFailed { reason });
         };
         let mut answer = transport.send_with_retry(&send, &policy, &mut again).await?;
-        // What was sent is not needed while the answer comes.
+        // Frees the sent request while the answer comes.
         let url = send.url.clone();
         drop(send);
         answer.headers = Crossing::to(&self.route).response(&answer.headers);
@@ -203,13 +203,13 @@ impl Job {
             && self.may_repair
             && let Some(body) = expected.refusal_in(&mut answer).await?
         {
-            // The rest of the answer is a stream no more.
+            // The rest of the answer is a JSON body, not a stream.
             answer.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             answer.headers.remove(CONTENT_LENGTH);
             return refused(answer, StatusCode::BAD_REQUEST, body, made);
         }
         if !expected.is_stream {
-            // Whoever gets nothing where a value should be would look for a mistake of its own.
+            // A caller that gets an empty body would look for a mistake of its own.
             let Some(first) = answer.body.next().await else {
                 return Err(expected.no_answer("it is empty"));
             };
@@ -229,7 +229,7 @@ pub(crate) fn names_history(body: &[u8]) -> bool {
     Repair::names_history(&String::from_utf8_lossy(body))
 }
 
-/// Why a status cannot be that of an answer, or of a refusal.
+/// The reason why a status fits neither an answer nor a refusal.
 fn is_none(status: StatusCode) -> Option<&'static str> {
     match status.as_u16() {
         ..200 => Some("is no answer"),
@@ -239,7 +239,7 @@ fn is_none(status: StatusCode) -> Option<&'static str> {
     }
 }
 
-/// How the client is to count what goes by.
+/// The way in which the client counts events of this framing.
 fn events_of(framing: Framing) -> Events {
     match framing {
         Framing::Array | Framing::Sse => Events::Lines,
@@ -248,13 +248,13 @@ fn events_of(framing: Framing) -> Events {
     }
 }
 
-/// What has begun.
+/// The state of an answer after the first wait.
 pub(crate) enum Begun {
     Outcome(Box<Result<Outcome, Rejection>>),
     Silent(Waiting),
 }
 
-/// Waits for the head of the answer; a stream is begun without it once the silence gets long.
+/// Waits for the head of the answer. A stream begins without it after [`SILENCE`].
 pub(crate) async fn begun(mut waiting: Waiting, may_begin: bool) -> Begun {
     if !may_begin {
         return Begun::Outcome(Box::new(waiting.await));
@@ -265,7 +265,7 @@ pub(crate) async fn begun(mut waiting: Waiting, may_begin: bool) -> Begun {
     }
 }
 
-/// The answer to a request that could not be sent, or not be answered.
+/// The answer to a request that could not be sent or answered.
 pub(crate) fn failed(error: &ClientError, provider: &str) -> Rejection {
     if let ClientError::Held(held) = error {
         let retry_after = Some(seconds(held.retry_after));
@@ -279,7 +279,7 @@ pub(crate) fn failed(error: &ClientError, provider: &str) -> Rejection {
     rejection(status, "upstream_error", error.told(provider))
 }
 
-/// Why an upstream gave no answer, in a word of a short list.
+/// The reason why an upstream gave no answer, as a word of a short list.
 pub(crate) fn reason(error: &ClientError) -> &'static str {
     match error {
         ClientError::Closed { .. } => "closed",
@@ -297,7 +297,7 @@ pub(crate) fn reason(error: &ClientError) -> &'static str {
     }
 }
 
-/// What an upstream's refusal is about, likewise.
+/// The kind of an upstream's refusal, as a word of a short list.
 pub(crate) fn refusal(status: StatusCode) -> &'static str {
     match status.as_u16() {
         401 | 403 => "credential",
@@ -308,7 +308,7 @@ pub(crate) fn refusal(status: StatusCode) -> &'static str {
     }
 }
 
-/// The caller's headers and the target's own; of lists of beta features, both.
+/// Merges the target's own headers into the caller's. Lists of beta features are joined.
 pub(crate) fn merged(own: &[(String, String)], callers: HeaderMap) -> HeaderMap {
     let mut merged = callers;
     for (name, value) in own {

@@ -1,7 +1,7 @@
 //! The candidates for a request: its model with one key after the other, then its fallbacks, until one answers.
 //!
-//! All of it happens before the first byte of an answer. Each try is prepared anew, because what may be sent differs:
-//! a thought that was sealed for one account or one model is withheld from the others.
+//! All of it happens before the first byte of an answer. Each try is prepared anew, because the allowed thoughts
+//! differ: a thought that was sealed for one account or one model is withheld from the others.
 
 use crate::answer::live::Keep;
 use crate::attempt::lessons::Lessons;
@@ -35,31 +35,31 @@ use thinkthrough_core::wire::Wire;
 use thinkthrough_core::wire::resource::Resource;
 use thinkthrough_json::Doc;
 
-/// What every try begins with.
+/// The common input of all tries.
 pub(crate) struct Caller {
     pub(crate) state: Arc<RequestState>,
     pub(crate) wire: &'static dyn Wire,
     pub(crate) body: Bytes,
     pub(crate) headers: HeaderMap,
     pub(crate) query: Option<String>,
-    /// The caller's own credential, where it may go upstream.
+    /// The caller's own credential, if it may go upstream.
     pub(crate) credential: Auth,
-    /// What the client says about its session.
+    /// The session that the client names.
     pub(crate) hint: Option<String>,
     pub(crate) stream: bool,
     /// The name of the model that was asked for.
     pub(crate) model: String,
-    /// Whether the answer may be kept.
+    /// Whether the answer may be stored.
     pub(crate) is_kept: bool,
-    /// The request is counted and not sent: it spends nothing and leaves no trace.
+    /// The request is counted and not sent: it spends no tokens and leaves no trace.
     pub(crate) is_counted: bool,
-    /// Where the answer is kept by its id.
+    /// Stores the answer under its id.
     pub(crate) keeping: Option<Arc<Keeping>>,
-    /// Only the upstream that it goes to knows what the request goes on from.
+    /// The request continues a state that only its own upstream knows.
     pub(crate) is_bound: bool,
     /// Provider resources that the request names. Empty for callers without a gateway key, which are not checked.
     pub(crate) resources: BTreeSet<Resource>,
-    /// What the request costs for as long as it may be sent.
+    /// The memory of the request for as long as it may be sent.
     pub(crate) held: Reservation,
 }
 
@@ -78,23 +78,23 @@ pub(crate) struct Candidate {
     sent: Option<Restored>,
 }
 
-/// What follows a candidate that did not answer.
+/// The step after a candidate that did not answer.
 enum After {
-    /// There is nothing left to try.
+    /// No candidate is left.
     Over(Result<Outcome, Rejection>),
     /// Another candidate, whose attempt was begun.
     Next(Candidate, Sending),
 }
 
 impl Caller {
-    /// The session's key, where the route has several.
+    /// Picks the session's key, if the route has several.
     pub(crate) fn pick(&self, candidate: &mut Candidate) {
         let Some(pool) = &candidate.route.pool else { return };
         let session = self.hint.clone().unwrap_or_else(|| self.first_words());
         candidate.picked = pool.pick(&session, &candidate.used);
     }
 
-    /// What the first person said first: it stays the same as the conversation grows.
+    /// The user's first words, which stay the same as the conversation grows.
     fn first_words(&self) -> String {
         let read = || {
             let doc = Doc::parse(&self.body).ok()?;
@@ -188,7 +188,7 @@ impl Caller {
         Ok((job, prepared))
     }
 
-    /// Says what this candidate is sent, and why, where that is kept for people.
+    /// Records the prepared request and its reasons, if traces are stored.
     fn explain(&self, candidate: &Candidate, asked: &RequestContext<'_>, prepared: &mut Prepared) {
         let lessons = &candidate.lessons.lessons;
         if self.state.reporter.is_audited() && !self.is_counted {
@@ -199,7 +199,7 @@ impl Caller {
         }
     }
 
-    /// Where what is known of the answer goes.
+    /// The destinations and limits of the answer.
     fn keep(&self, route: &Arc<Route>, vault: Option<Arc<dyn Vault>>, tap: Option<Tap>) -> Keep {
         let is_known = || whose(&self.state, route, &self.credential).is_some();
         let has_store = self.is_kept && self.state.vaults.as_ref().is_some_and(|it| it.has_store());
@@ -265,7 +265,7 @@ impl Caller {
                 );
                 return outcome.map_err(|error| failed(&error, &candidate.route.target.provider));
             }
-            // What comes after a failure reads the whole request again.
+            // The step after a failure reads the whole request again.
             let after = Box::pin(Arc::clone(&caller).after(candidate, outcome));
             match caller.state.load.offload.go_on(caller.body.len(), after).await {
                 After::Over(outcome) => {
@@ -277,7 +277,7 @@ impl Caller {
         }
     }
 
-    /// What follows a candidate that did not answer.
+    /// The step after a candidate that did not answer.
     async fn after(
         self: Arc<Self>,
         mut candidate: Candidate,
@@ -296,8 +296,8 @@ impl Caller {
             let repaired = next.lessons.clone();
             match self.again(&mut next).await {
                 Ok(waiting) => return After::Next(next, waiting),
-                // A candidate that cannot be asked says less than the one before it. A repair that changes nothing leaves the
-                // next one.
+                // A candidate that cannot be asked is less informative than the failure before it. If a repair
+                // changes nothing, the next repair may.
                 Err(_) => {
                     match self
                         .mended(&Candidate { lessons: repaired, ..candidate.clone() }, &outcome)
@@ -321,7 +321,7 @@ impl Caller {
         self.state.reporter.tell(&Progress::Failed { reason, cause });
     }
 
-    /// The same candidate with a repair, where the refusal asks for one.
+    /// The same candidate with a repair, if the refusal asks for one.
     fn mended(
         &self,
         candidate: &Candidate,
@@ -389,7 +389,7 @@ impl Caller {
         }
         while let Some(name) = candidate.rest.pop() {
             let Ok(route) = self.state.models.find(&name) else { continue };
-            // Another would answer without all that was said before.
+            // Another upstream would answer without the earlier conversation.
             if self.is_bound && !candidate.is_at(&route) {
                 continue;
             }

@@ -1,6 +1,6 @@
-//! Bytes in flight: how much memory requests and unread answers hold, in all, for each key and for each address.
+//! Bytes in flight: the memory of requests and unread answers, in all, for each key and for each address.
 //!
-//! Bytes are counted as they come, never because a head announces them: a caller that sends nothing holds nothing.
+//! Bytes are counted as they come, not as a head announces them: a caller that sends no bytes holds no memory.
 
 use super::gauges::Gauges;
 use super::queue::{Age, Queue};
@@ -14,42 +14,43 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// How many bytes may be in flight at a time.
+/// The limits of bytes in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InFlight {
     /// In all.
     pub all: usize,
-    /// Of the callers with one key.
+    /// For the callers with one key.
     pub per_key: usize,
-    /// Of the callers at one address. `None`: as many as with one key, but for callers on this machine, where
-    /// everybody may come through one proxy.
+    /// For the callers at one address. `None`: the limit of a key, but no limit for callers on this machine, because
+    /// all of them may come through one proxy.
     pub per_address: Option<usize>,
 }
 
 impl InFlight {
-    /// So many bytes in all; half of them for one key, and enough for the largest request.
+    /// Limits for `all` bytes. One key gets half of them, but enough for the largest request.
     #[must_use]
     pub fn of(all: usize, body_limit: usize) -> Self {
         let largest = body_limit.saturating_mul(READ).min(all);
         InFlight { all, per_key: largest.max(all / 2), per_address: None }
     }
 
-    /// What one address may hold.
+    /// The limit of one address.
     fn for_address(self, is_here: bool) -> usize {
         self.per_address.unwrap_or(if is_here { usize::MAX } else { self.per_key })
     }
 }
 
-/// What a request costs that is read, looked up, edited and written, in its own bytes: what came, what is sent, and the
-/// texts of both between them. An estimate, with one copy for each of these, and no measurement.
+/// The memory of a request that is read, looked up, edited and written, as a multiple of its own bytes: the received
+/// bytes, the sent bytes, and the texts of both in between. An estimate with one copy for each of these, not a
+/// measurement.
 pub(crate) const READ: usize = 4;
-/// What a request costs that goes on as it came.
+/// The multiple for a request that is passed on unchanged.
 pub(crate) const PASSED: usize = 1;
-/// What each of a request's values costs besides. An estimate as well, for bodies of many small blocks: some nodes of the
-/// parser and a value of the neutral form.
+/// The additional bytes for each value of a request. Also an estimate, for bodies of many small blocks: some nodes of
+/// the parser and a value of the neutral form.
 pub(crate) const VALUE: usize = 160;
 
-/// What one key, one address, or everybody holds.
+/// The bytes that one key, one address, or all callers hold.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     bytes: AtomicUsize,
@@ -61,7 +62,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Takes bytes where no more than `limit` are held then.
+    /// Takes bytes if no more than `limit` are held then.
     fn take(&self, bytes: usize, limit: usize) -> bool {
         let taken = |held: usize| held.checked_add(bytes).filter(|held| *held <= limit);
         let before = self.bytes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, taken);
@@ -82,11 +83,11 @@ impl Tally {
     }
 }
 
-/// The tallies of those who hold something now.
+/// The tallies of all holders.
 #[derive(Debug)]
 struct Tallies<K> {
     all: HashMap<K, Weak<Tally>>,
-    /// So many are looked through for those that nobody holds any more.
+    /// The size at which unused tallies are removed.
     crowd: usize,
 }
 
@@ -113,17 +114,17 @@ impl<K> Default for Tallies<K> {
     }
 }
 
-/// Who holds how much.
+/// Counts the bytes of all holders.
 #[derive(Debug)]
 pub(crate) struct Budget {
     all: Tally,
     keys: Mutex<Tallies<String>>,
     addresses: Mutex<Tallies<IpAddr>>,
     gauges: Gauges,
-    /// How many answers were admitted: the age of the next one.
+    /// The number of admitted answers: the age of the next one.
     answers: AtomicU64,
     expected: Expected,
-    /// Bytes of records that wait for a store that is late.
+    /// Bytes of records that wait for a late store.
     late: AtomicUsize,
 }
 
@@ -146,13 +147,13 @@ impl Budget {
         (held, self.all.most.swap(held, Ordering::Relaxed).max(held))
     }
 
-    /// How many bytes are held in all.
+    /// The bytes that are held in all.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.all.bytes.load(Ordering::SeqCst)
     }
 
-    /// Whoever is at this address.
+    /// The share of callers at this address.
     pub(crate) fn caller(self: &Arc<Self>, address: IpAddr) -> Share {
         let place = place(address);
         let tally = self.addresses.lock().unwrap_or_else(PoisonError::into_inner).of(place);
@@ -162,7 +163,8 @@ impl Budget {
     }
 }
 
-/// What counts as one address: of IPv6 a whole network, for each of its users has one.
+/// Reduces an address to its unit of counting: an IPv6 network of 64 bits counts as one address, because each user
+/// has a whole one.
 pub(crate) fn place(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(long) if !long.is_loopback() => {
@@ -191,12 +193,12 @@ impl Share {
         Share { key: Some(keys.of(key.to_owned())), ..self.clone() }
     }
 
-    /// The same caller, with what the configuration grants now.
+    /// The same caller, with the current limits of the configuration.
     pub(crate) fn within(&self, limits: InFlight) -> Self {
         Share { limits, ..self.clone() }
     }
 
-    /// Counts a connection where there are fewer than `limit` from this address. `None` is no limit for callers on this
+    /// Counts a connection if there are fewer than `limit` from this address. `None` is no limit for callers on this
     /// machine, and `usual` for others.
     pub(crate) fn connect(&self, limit: Option<usize>, usual: usize) -> Option<Connected> {
         let limit = limit.unwrap_or(if self.is_here { usize::MAX } else { usual });
@@ -206,25 +208,25 @@ impl Share {
         counted.is_ok().then(|| Connected(Arc::clone(&self.address)))
     }
 
-    /// Nothing yet.
+    /// A reservation of 0 bytes.
     pub(crate) fn reserve(&self) -> Reservation {
         Reservation { share: self.clone(), bytes: 0 }
     }
 
-    /// The memory of an answer that is read and kept: as much as answers usually take.
+    /// Reserves the usual memory of an answer that is read and stored.
     pub(crate) fn answer(&self) -> Result<AnswerRoom, Rejection> {
         let least = self.tallies().map(|(_, _, limit)| limit).min().unwrap_or(usize::MAX);
         AnswerRoom::admit(self, self.budget.expected.of(least, self.limits.all))
     }
 
-    /// The memory of an answer whose bytes only pass.
+    /// Reserves the memory of an answer whose bytes only pass.
     pub(crate) fn passing(&self) -> Result<AnswerRoom, Rejection> {
         let least = self.tallies().map(|(_, _, limit)| limit).min().unwrap_or(usize::MAX);
         AnswerRoom::admit(self, BASE.min(least / 8))
     }
 
-    /// Lets a record wait for a store that is late. All such records have half of the limit, so that a store that
-    /// stands still stops no traffic.
+    /// Lets a record wait for a late store. All such records have half of the limit, so that a store that does not
+    /// answer stops no traffic.
     pub(crate) fn late(&self, bytes: usize) -> Option<Late> {
         let most = self.limits.all / 2;
         let taken = |late: usize| late.checked_add(bytes).filter(|late| *late <= most);
@@ -261,7 +263,7 @@ impl fmt::Debug for Share {
     }
 }
 
-/// A record that waits for a store that is late.
+/// A record that waits for a late store.
 #[derive(Debug)]
 pub(crate) struct Late {
     budget: Arc<Budget>,
@@ -284,7 +286,7 @@ impl Drop for Connected {
     }
 }
 
-/// Bytes that are held for a request or an answer, until this goes.
+/// The bytes of a request or an answer, given back on drop.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     share: Share,
@@ -292,7 +294,7 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
-    /// Whether so many bytes could be held now; nothing is taken.
+    /// Checks whether so many bytes could be held now, without taking them.
     pub(crate) fn check(&self, bytes: usize) -> Result<(), Rejection> {
         for (scope, tally, limit) in self.share.tallies() {
             let others = tally.bytes.load(Ordering::Relaxed).saturating_sub(self.bytes);
@@ -311,14 +313,14 @@ impl Reservation {
         &self.share
     }
 
-    /// Holds so many bytes of a request, if it holds fewer. While an answer waits for room, no request gets any.
+    /// Grows to so many bytes of a request. While an answer waits for room, no request gets any.
     pub(crate) fn grow_to(&mut self, bytes: usize) -> Result<(), Rejection> {
         let grown = self
             .grow(bytes, |tally, more, limit| tally.queue.is_empty() && tally.take(more, limit));
         grown.map_err(|(scope, limit)| self.refused(scope, bytes, limit))
     }
 
-    /// Holds so many bytes of an answer that is to come.
+    /// Grows to so many bytes for an answer that is to come.
     pub(super) fn admit(&mut self, bytes: usize) -> Result<(), Rejection> {
         let grown = self.grow(bytes, |tally, more, limit| {
             tally.queue.is_empty() && tally.take(more, limit - reserve(limit))
@@ -326,13 +328,13 @@ impl Reservation {
         grown.map_err(|(scope, limit)| self.refused(scope, bytes, limit))
     }
 
-    /// Holds so many bytes of an answer of this age, if it holds fewer; else says where there is no room.
+    /// Grows to so many bytes for an answer of this age. Otherwise returns the scope that has no room.
     pub(super) fn grow_for(&mut self, age: Age, bytes: usize) -> Result<(), Scope> {
         self.grow(bytes, |tally, more, limit| tally.take_for(age, more, limit))
             .map_err(|(scope, _)| scope)
     }
 
-    /// Holds so many bytes of a copy, which is given up before anything else is; says whether there is room.
+    /// Grows to so many bytes for a copy, if there is room. Copies are given up before all else.
     pub(crate) fn grow_copy(&mut self, bytes: usize) -> bool {
         let grown = self.grow(bytes, |tally, more, limit| {
             tally.queue.is_empty() && tally.take(more, limit - 2 * reserve(limit))
@@ -340,7 +342,7 @@ impl Reservation {
         grown.is_ok()
     }
 
-    /// Takes from every tally or from none; gives the tally without room, and its limit.
+    /// Takes from every tally or from none. Otherwise returns the tally without room, and its limit.
     fn grow(
         &mut self,
         bytes: usize,
@@ -362,7 +364,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// Holds so many bytes at most from now on.
+    /// Shrinks to so many bytes.
     pub(crate) fn shrink_to(&mut self, bytes: usize) {
         let Some(less) = self.bytes.checked_sub(bytes).filter(|less| *less > 0) else { return };
         for (_, tally, _) in self.share.tallies() {
@@ -372,7 +374,7 @@ impl Reservation {
         self.bytes = bytes;
     }
 
-    /// Why there is no room. What never can have any is told so.
+    /// The refusal for lack of room. A request that can never fit gets a 413.
     fn refused(&self, scope: Scope, bytes: usize, limit: usize) -> Rejection {
         self.share.budget.gauges.refused(scope);
         let setting = scope.setting();

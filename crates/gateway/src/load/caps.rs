@@ -1,7 +1,7 @@
 //! How large the parts of a request may be.
 //!
-//! Memory and time go by the number of values more than by their bytes: a million parts of 25 bytes each cost a gigabyte.
-//! Real requests are far from these caps.
+//! Memory and time depend on the number of values more than on their bytes: a million parts of 25 bytes each cost a
+//! gigabyte. Real requests are far from these caps.
 
 use thinkthrough_json::{Doc, JsonErrorKind, Kind, Val};
 
@@ -22,10 +22,10 @@ pub(crate) struct Caps {
     pub(crate) messages: usize,
 }
 
-/// What the lists of messages are called.
+/// The names of the lists of messages.
 pub(crate) const MESSAGES: [&str; 3] = ["messages", "input", "contents"];
 
-/// What holds for every request.
+/// The caps of every request.
 pub(crate) const CAPS: Caps = Caps {
     values: 2_000_000,
     members: 50_000,
@@ -36,7 +36,7 @@ pub(crate) const CAPS: Caps = Caps {
 };
 
 impl Caps {
-    /// A request as JSON, with no more values than one may have; else why it is not taken.
+    /// Parses a request as JSON with no more than the allowed values. Otherwise returns the reason for its refusal.
     pub(crate) fn parse(self, body: &[u8]) -> Result<Doc<'_>, String> {
         Doc::parse_within(body, self.values).map_err(|error| match error.kind {
             JsonErrorKind::TooMany(most) => over("the body has more values", most),
@@ -44,7 +44,7 @@ impl Caps {
         })
     }
 
-    /// What there is too much of.
+    /// Describes a list that exceeds its cap.
     pub(crate) fn too_many(self, doc: &Doc<'_>) -> Option<String> {
         let list = |name: &str| doc.root().some(name).filter(|list| list.is_array());
         let is_longer = |list: Val<'_>, most: usize| list.items().nth(most).is_some();
@@ -79,7 +79,7 @@ fn over(what: &str, most: usize) -> String {
     format!("{what} than {most}; send fewer")
 }
 
-/// The blocks of a message, as each API calls them.
+/// The number of a message's blocks, by the names of each API.
 fn blocks(message: Val<'_>) -> usize {
     let lists = ["content", "parts"].into_iter().filter_map(|list| message.some(list));
     lists.map(|list| list.items().count()).sum()

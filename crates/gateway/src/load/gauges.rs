@@ -1,4 +1,4 @@
-//! What is counted of the load.
+//! Metrics of the load.
 
 use super::fair::PoolMetrics;
 use super::scope::Scope;
@@ -8,13 +8,13 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-/// Whose limit was reached.
+/// The label of a reached limit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Whose {
     scope: &'static str,
 }
 
-/// Counters and gauges of the load; clones are the same ones.
+/// Counters and gauges of the load. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gauges {
     bytes: Gauge,
@@ -23,7 +23,7 @@ pub(crate) struct Gauges {
 }
 
 impl Gauges {
-    /// Shows them among the metrics.
+    /// Registers them in the metrics.
     pub(crate) fn register(registry: &mut Registry) -> Self {
         let new = Gauges { pools: PoolMetrics::register(registry), ..Gauges::default() };
         for scope in Scope::ALL {

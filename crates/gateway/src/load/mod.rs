@@ -1,5 +1,5 @@
-//! What keeps one caller's load from becoming everybody's: caps for the parts of a request, a budget of the bytes in
-//! flight, and work on large bodies beside the async workers.
+//! Protects all callers from the load of one: caps for the parts of a request, a budget of the bytes in flight, and
+//! work on large bodies beside the async workers.
 
 mod budget;
 mod caps;
@@ -65,19 +65,19 @@ impl Pools {
     }
 }
 
-/// So many may listen at a time, the operator included.
+/// The most listeners at a time, the operator included.
 pub(crate) const LISTENERS: usize = 128;
-/// So many people may be signed in at a time, the operator included.
+/// The most people who are signed in at a time, the operator included.
 pub(crate) const GUESTS: usize = 256;
-/// So many questions of the viewer may wait.
+/// The most questions of the viewer that may wait.
 const QUESTIONS: usize = 64;
 
 /// The share of one request.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
-    /// Where work on large bodies is done.
+    /// Runs work on large bodies.
     pub(crate) offload: Offload,
-    /// How much it may hold.
+    /// The memory that it may hold.
     pub(crate) share: Share,
     pub(crate) pools: Arc<Pools>,
     /// The memory that was granted to its answer, until the answer begins.

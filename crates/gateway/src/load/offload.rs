@@ -1,8 +1,8 @@
 //! Work on large bodies, on a few threads beside the async workers.
 //!
 //! An async worker that parses 25 MiB cannot answer others meanwhile. So each step of such work runs on a blocking
-//! thread with a place of a [`FairPool`]: callers take turns. Between its steps, while it waits for a store, work holds
-//! neither a thread nor a place.
+//! thread with a place of a [`FairPool`]: callers take turns. Between its steps, while it waits for a store, work
+//! holds neither a thread nor a place.
 
 use super::fair::{Denied, FairPool, Holder, Place};
 use std::future::{Future, pending};
@@ -95,7 +95,7 @@ impl Turn {
                 Ok(Step::Waits(rest)) => work = rest,
                 Err(failed) => match failed.try_into_panic() {
                     Ok(panic) => resume_unwind(panic),
-                    // The runtime ends, and with it whoever waits here.
+                    // The runtime ends, and with it the tasks that wait here.
                     Err(_) => return pending().await,
                 },
             }
@@ -104,13 +104,13 @@ impl Turn {
     }
 }
 
-/// What one step of the work came to.
+/// The result of one step of the work.
 enum Step<F: Future> {
     Done(F::Output),
     Waits(Pin<Box<F>>),
 }
 
-/// Whoever the work waits for wakes the task that has it.
+/// Wakes the task that owns the work.
 #[derive(Default)]
 struct Woken(Notify);
 
@@ -175,7 +175,7 @@ mod tests {
         let first = tokio::spawn(async move {
             waiting.go_on(LARGE + 1, Box::pin(async move { passing.notified().await })).await;
         });
-        // Without a place of its own, this would wait for the first for ever.
+        // Without a place of its own, this would wait forever for the first one.
         offload.go_on(LARGE + 1, Box::pin(tokio::time::sleep(Duration::from_millis(20)))).await;
         assert!(!first.is_finished());
         gate.notify_one();

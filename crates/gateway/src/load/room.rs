@@ -25,7 +25,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 pub(crate) const BASE: usize = 64 * 1024;
 /// An answer reserves room in steps of this size, ahead of its text, so that the next chunk has its room already.
 const STEP: usize = 16 * 1024;
-/// How long an answer waits for room.
+/// The longest wait of an answer for room.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The greatest reserve: one of the largest answers that models give.
 const RESERVE: usize = 16 * 1024 * 1024;
@@ -49,8 +49,8 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// The size of a long answer. A gateway with little memory begins with it, so that it refuses a request rather than
-    /// cut an answer.
+    /// The size of a long answer. A gateway with little memory begins with it, so that it refuses a request rather
+    /// than cut an answer.
     const FIRST: usize = 512 * 1024;
     /// A gateway with much memory expects no more than this before it has seen a longer answer.
     const USUAL: usize = 128 * 1024;
@@ -69,7 +69,8 @@ impl Expected {
         (BASE + if is_usual { text.min(Self::USUAL) } else { text }).min(limit / 8)
     }
 
-    /// Learns from an answer with this much text. The steps up and down keep two of a hundred answers above the value.
+    /// Learns from an answer with this much text. The steps up and down keep two of a hundred answers above the
+    /// value.
     fn learn(&self, text: usize) {
         let order = Ordering::Relaxed;
         self.are_long.fetch_or(text > Self::USUAL, order);
@@ -345,8 +346,8 @@ mod tests {
         usize::try_from(*state >> 33).unwrap() % most
     }
 
-    /// Many answers grow at once, each at most as large as the reserve. The limit holds, every answer comes to its end,
-    /// and the oldest one does so without a failure.
+    /// Many answers grow at once, each at most as large as the reserve. The limit holds, every answer comes to its
+    /// end, and the oldest one does so without a failure.
     #[tokio::test(start_paused = true)]
     async fn t_28_the_limit_holds_and_nobody_waits_for_ever_in_any_order() {
         for seed in 0..30 {

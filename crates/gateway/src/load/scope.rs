@@ -1,6 +1,6 @@
-//! Whose limit was reached.
+//! The scope of a limit on memory.
 
-/// Whose limit was reached.
+/// The scope of a limit that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     All,
@@ -20,7 +20,7 @@ impl Scope {
         }
     }
 
-    /// The key of `[server]` that says the limit.
+    /// The key of `[server]` that sets the limit.
     pub(crate) fn setting(self) -> &'static str {
         match self {
             Scope::All => "max_bytes_in_flight",
@@ -29,7 +29,7 @@ impl Scope {
         }
     }
 
-    /// Who it is.
+    /// Its holder, for messages.
     pub(crate) fn whose(self) -> &'static str {
         match self {
             Scope::All => "the gateway",

@@ -6,19 +6,19 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use thinkthrough_client::Auth;
 
-/// How long a key rests that was told to come back later, where nobody says for how long.
+/// How long a rate-limited key rests if the provider names no time.
 const REST: Duration = Duration::from_secs(30);
 /// The longest rest that an upstream can ask for.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
-/// How many sessions are remembered that had to leave their first key.
+/// The number of sessions that are remembered because they had to leave their first key.
 const MOVED: usize = 10_000;
-/// How long a key rests that the provider does not know; it may come back to life.
+/// How long a key rests that the provider refuses. It may become valid again.
 const REFUSED: Duration = Duration::from_secs(10 * 60);
 
 /// The keys, in the order of the configuration.
 ///
-/// A session stays with its key as long as that key works, because what a provider seals for one account it does not
-/// read for another.
+/// A session stays with its key as long as that key works, because a provider cannot read for one account what it
+/// sealed for another.
 #[derive(Debug)]
 pub struct Pool {
     keys: Vec<Auth>,
@@ -27,9 +27,9 @@ pub struct Pool {
 
 #[derive(Debug, Default)]
 struct State {
-    /// When each key may be used again.
+    /// The time at which each key may be used again.
     rests: Vec<Option<Instant>>,
-    /// Sessions that had to leave their first key, and where they are now.
+    /// Sessions that had to leave their first key, with their current key.
     moved: HashMap<u64, usize>,
 }
 
@@ -41,14 +41,14 @@ pub(crate) struct Picked {
 }
 
 impl Pool {
-    /// Makes a pool; with no keys it never gives any.
+    /// Makes a pool. Without keys it never picks one.
     #[must_use]
     pub fn new(keys: Vec<Auth>) -> Self {
         let state = State { rests: vec![None; keys.len()], moved: HashMap::new() };
         Pool { keys, state: Mutex::new(state) }
     }
 
-    /// The session's key, or the next one that does not rest; when all rest, the one that wakes first.
+    /// The session's key, or the first later key that does not rest. If all rest, the key whose rest ends first.
     pub(crate) fn pick(&self, session: &str, not: &[usize]) -> Option<Picked> {
         let count = self.keys.len();
         let session = digest(&[b"session", session.as_bytes()]);
@@ -76,7 +76,7 @@ impl Pool {
         (0..self.keys.len()).any(|at| !than.contains(&at))
     }
 
-    /// The provider did not take a key with this status. Whether another key may help.
+    /// Notes that the provider refused a key with this status. Returns whether another key may help.
     pub(crate) fn refused(&self, at: usize, status: u16, after: Option<Duration>) -> bool {
         let rest = match status {
             429 => after.unwrap_or(REST).min(LONGEST),
@@ -91,7 +91,7 @@ impl Pool {
     }
 }
 
-/// The same in every process, so that gateways agree on a session's key and on an account's name.
+/// A digest that is the same in every process, so that gateways agree on a session's key and on an account's name.
 fn digest(parts: &[&[u8]]) -> u64 {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
@@ -103,10 +103,10 @@ fn digest(parts: &[&[u8]]) -> u64 {
     u64::from_le_bytes(head)
 }
 
-/// A name for the account that a credential stands for, which does not tell the credential.
+/// A name for the account of a credential that does not reveal the credential.
 pub(crate) fn account_of(auth: &Auth) -> Option<String> {
     let secret = match auth {
-        // Whose it is, without what is secret of it.
+        // The public part of the credential.
         Auth::Aws(keys) => keys.who(),
         Auth::Token(tokens) => tokens.who(),
         Auth::Bearer(_) | Auth::Header { .. } | Auth::None | Auth::Query { .. } => exposed(auth)?,
@@ -145,7 +145,7 @@ mod tests {
         }
         let second = pool.pick("s", &[]).unwrap().at;
         assert_ne!(first, second);
-        // Where all rest, the one that wakes first is asked.
+        // If all keys rest, the key whose rest ends first is picked.
         assert!(pool.refused(second, 429, Some(Duration::from_secs(3_000))));
         assert!(pool.refused(first, 429, Some(Duration::from_secs(1))));
         assert_eq!(pool.pick("s", &[]).unwrap().at, first);
@@ -160,7 +160,7 @@ mod tests {
         assert!(pool.refused(first.at, 429, None));
         let second = pool.pick("s", &[]).unwrap();
         assert_ne!(first.at, second.at);
-        // It has rested.
+        // Ends the rest of the first key.
         pool.state.lock().unwrap().rests[first.at] = None;
         assert_eq!(pool.pick("s", &[]).unwrap().at, second.at);
     }

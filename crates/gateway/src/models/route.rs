@@ -1,4 +1,4 @@
-//! What the gateway is told about models.
+//! The routes of models.
 
 use crate::models::pool::Pool;
 use std::fmt;
@@ -9,50 +9,51 @@ use thinkthrough_core::provider::Target;
 use thinkthrough_core::settings::Partial;
 use thinkthrough_limits::RateLimits;
 
-/// Where a model's requests go.
+/// The destination of a model's requests.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// Wire, address, dialect and the rule that holds.
+    /// Wire, address, dialect and the rule that applies.
     pub target: Target,
-    /// How requests travel.
+    /// The transport of requests.
     pub transport: Transport,
     /// The gateway's own credential there; `Auth::None` passes the caller's on.
     pub auth: Auth,
-    /// What the configuration says under the model.
+    /// The settings of the model in the configuration.
     pub reasoning: Partial,
-    /// How its requests are treated.
+    /// The handling of its requests.
     pub handling: Handling,
-    /// The models that are asked in its place, one after the other, where it does not answer at all.
+    /// The models that are asked in its place, one after the other, if it does not answer.
     pub fallback: Vec<String>,
-    /// What becomes of its answers when their caller goes away.
+    /// The action on its answers when their caller goes away.
     pub on_disconnect: OnDisconnect,
     /// The keys that take turns in place of `auth`.
     pub pool: Option<Arc<Pool>>,
-    /// The headers of callers that go on besides those that its API knows: names, or beginnings of names with a star.
+    /// Further headers of callers that are forwarded, besides the known headers of its API: names, or prefixes with a
+    /// star.
     pub forward_headers: Vec<String>,
-    /// How often its provider may be asked in any minute, and how many tokens that may cost; whatever the model.
+    /// The most requests and tokens of its provider in any minute, for all models.
     pub limits: RateLimits,
     /// Its provider wants a key.
     pub needs_key: bool,
 }
 
-/// What becomes of an answer whose caller went away.
+/// The action on an answer whose caller went away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDisconnect {
-    /// The upstream's connection is closed, or its stream reset, at once.
+    /// Closes the upstream's connection, or resets its stream, at once.
     #[default]
     Cancel,
-    /// The answer is heard to its end, within a minute and 32,000 tokens; its record is whole, and what it cost is
+    /// Reads the answer to its end, within a minute and 32,000 tokens. Its record is complete, and its cost is
     /// counted.
     Drain,
 }
 
 impl OnDisconnect {
-    /// All of them, by their words in the configuration.
+    /// All actions, by their words in the configuration.
     pub const ALL: [(&str, OnDisconnect); 2] =
         [("cancel", OnDisconnect::Cancel), ("drain", OnDisconnect::Drain)];
 
-    /// What a word of the configuration says.
+    /// Parses a word of the configuration.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(known, _)| *known == word).map(|(_, it)| it)
@@ -64,11 +65,11 @@ impl OnDisconnect {
 pub struct Listed {
     /// The name that callers ask for.
     pub name: String,
-    /// Whose model it is.
+    /// The provider of the model.
     pub provider: String,
 }
 
-/// No model of this name; the text says which there are.
+/// No model has this name; the text lists the known ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unrouted(pub String);
 
@@ -80,18 +81,18 @@ impl fmt::Display for Unrouted {
 
 impl std::error::Error for Unrouted {}
 
-/// Knows where names of models lead.
+/// Maps names of models to routes.
 pub trait Models: Send + Sync {
-    /// Where requests for this model go.
+    /// The route of requests for this model.
     ///
     /// # Errors
-    /// When there is no such model.
+    /// If there is no such model.
     fn find(&self, name: &str) -> Result<Arc<Route>, Unrouted>;
 
-    /// Where requests go that name only a provider, as `/p/{provider}/...` does.
+    /// The route of requests that name only a provider, as in `/p/{provider}/...`.
     ///
     /// # Errors
-    /// When there is no such provider.
+    /// If there is no such provider.
     fn provider(&self, name: &str) -> Result<Arc<Route>, Unrouted>;
 
     /// The models that can be asked for by name.

@@ -1,4 +1,4 @@
-//! Whose request it is, and whose account answers it.
+//! The tenant of a request, and the account that answers it.
 
 use crate::models::pool::account_of;
 use crate::models::route::Route;
@@ -16,15 +16,15 @@ static SESSIONS: [HeaderName; 4] = [
     HeaderName::from_static("session-id"),
 ];
 
-/// Longer than any client's; what is longer is no name.
+/// The longest session name. Names of known clients are shorter.
 const LONGEST: usize = 512;
 
-/// Whether what goes upstream is not the caller's own credential.
+/// Whether the request goes upstream without the caller's own credential.
 pub(crate) fn is_ours(route: &Route) -> bool {
     !matches!(route.auth, Auth::None) || route.pool.is_some() || route.target.auth == AuthForm::None
 }
 
-/// The account that answers with this credential, where thoughts may be sealed for the one that they were thought for.
+/// The account of this credential, if thoughts of the model are sealed for the account that made them.
 pub(crate) fn account(target: &Target, auth: &Auth) -> Option<String> {
     match target.rule.contract.readable {
         Readable::Family => None,
@@ -32,10 +32,10 @@ pub(crate) fn account(target: &Target, auth: &Auth) -> Option<String> {
     }
 }
 
-/// What the client says about its session.
+/// The session that the client names.
 pub(crate) fn hint(headers: &HeaderMap, body: Val<'_>) -> Option<String> {
     let [ours, theirs @ ..] = &SESSIONS;
-    // Names are in any language.
+    // Names can be in any language.
     let text = |value: &HeaderValue| std::str::from_utf8(value.as_bytes()).ok().map(str::to_owned);
     let header = |name: &HeaderName| headers.get(name).and_then(text);
     let said = header(ours)

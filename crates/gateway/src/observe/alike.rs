@@ -1,13 +1,13 @@
-//! What was decided about the thoughts of a request, those that are alike counted together.
+//! Groups equal decisions about the thoughts of a request, and counts them.
 
 use std::collections::BTreeMap;
 use thinkthrough_core::decision::Decision;
 use thinkthrough_json::Writer;
 
-/// So many different decisions are listed.
+/// The most different decisions that are listed.
 const MOST: usize = 32;
 
-/// Decisions about answers as a whole that say the same.
+/// Decisions about whole answers with the same content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Alike {
     outcome: &'static str,
@@ -17,7 +17,7 @@ pub(crate) struct Alike {
 }
 
 impl Alike {
-    /// Those of a request.
+    /// The groups of a request's decisions.
     pub(crate) fn of(decisions: &[Decision]) -> Vec<Self> {
         let mut alike: BTreeMap<(&'static str, &'static str, &str), u64> = BTreeMap::new();
         for it in decisions.iter().filter(|it| it.block.is_none()) {
@@ -31,7 +31,7 @@ impl Alike {
         .collect()
     }
 
-    /// Writes it, its reason as `masked` gives it.
+    /// Writes it, with its reason passed through `masked`.
     pub(crate) fn write(&self, w: &mut Writer, masked: impl Fn(&str) -> String) {
         w.object(|w| {
             w.field_str("outcome", self.outcome);

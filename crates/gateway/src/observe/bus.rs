@@ -1,4 +1,4 @@
-//! Where everything is told once, and who hears it: metrics, log and traces.
+//! The bus: requests report each step here once, and metrics, log and traces receive it.
 
 use crate::load::{Pools, Reservation};
 use crate::observe::audit::{Audit, Confirming, Labels, Transcript, draft};
@@ -18,11 +18,11 @@ use thinkthrough_core::usage::Usage;
 use thinkthrough_core::why::{Prepared, Way, Why};
 use thinkthrough_store::TraceDraft;
 
-/// Those who hear what happens.
+/// The receivers of all reports.
 #[derive(Debug)]
 pub(crate) struct Bus {
     pub(crate) metrics: Metrics,
-    /// Places for which callers take turns.
+    /// Pools whose places callers take in turn.
     pub(crate) pools: Arc<Pools>,
     log: Log,
     traces: Traces,
@@ -45,24 +45,24 @@ impl Bus {
         Bus { metrics, pools, log, traces, audit, events }
     }
 
-    /// Where it is announced, if anybody ever listened.
+    /// The events of `/v1/events`, if anybody has listened so far.
     fn events(&self) -> Option<&Events> {
         self.events.as_ref().filter(|events| events.generation() > 0)
     }
 
-    /// A threshold of a budget was reached.
+    /// Reports that a threshold of a budget was reached.
     pub(crate) fn budget(&self, reached: &BudgetReached<'_>) {
         self.metrics.budget(reached);
         self.events().into_iter().for_each(|events| events.budget(reached));
     }
 
-    /// Something happened to the gateway as a whole.
+    /// Reports a change of the gateway as a whole.
     pub(crate) fn news(&self, news: News) {
         self.metrics.news(news);
     }
 }
 
-/// One request as those who hear of it see it.
+/// Collects the progress of one request and passes it on to the bus.
 #[derive(Debug)]
 pub(crate) struct Reporter {
     bus: Arc<Bus>,
@@ -73,28 +73,28 @@ pub(crate) struct Reporter {
 struct State {
     summary: Summary,
     span: Option<Span>,
-    /// Whose trace it leaves; none where none is left.
+    /// The labels of its trace; `None` if it leaves no trace.
     labels: Option<Labels>,
     transcript: Transcript,
     /// The memory of the transcript.
     copy: Option<Reservation>,
     why: Why,
-    /// What the client calls itself.
+    /// The client's `user-agent`.
     client: Option<HeaderValue>,
-    /// Whose listeners hear of it; nobody's where nothing says whose it is.
+    /// The scope whose listeners receive its events; `None` while no tenant is known.
     whose: Option<Whose>,
-    /// It was announced.
+    /// Its start was announced.
     is_announced: bool,
-    /// Its caller lets what is said in it be kept, be it for a minute.
+    /// Its caller allows its text to be stored, even if only for a minute.
     is_kept: bool,
-    /// Its caller went away, and its answer is heard to its end.
+    /// Its caller went away, and the gateway reads its answer to the end.
     is_left: bool,
-    /// Its caller wants to hear where its trace is.
+    /// Its caller wants to know the place of its trace.
     asks_for_state: bool,
 }
 
 impl Reporter {
-    /// A request came, at this time in milliseconds since 1970.
+    /// Begins a request that arrived at `at`, in milliseconds since 1970.
     pub(crate) fn new(bus: &Arc<Bus>, at: u64, route: &'static str) -> Arc<Self> {
         let state = State {
             summary: Summary::new(at, route),
@@ -113,14 +113,13 @@ impl Reporter {
         Arc::new(Reporter { bus: Arc::clone(bus), state: Mutex::new(state) })
     }
 
-    /// Something happened. A few such things make a request, and none of them is a chunk of its answer. What comes after
-    /// its end is of no request.
+    /// Reports a step of the request. Chunks of the answer are no steps. Steps after the end are ignored.
     pub(crate) fn tell(&self, told: &Progress<'_>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State { summary, span, is_left, .. } = &mut *state;
         let Bus { metrics, log, traces, .. } = &*self.bus;
         if summary.is_over() {
-            // What an answer said that nobody waits for any more: its trace, its second end and all who count tell it.
+            // After the caller left, the finished answer is still counted, traced and reported as drained.
             if *is_left && matches!(told, Progress::Said { .. }) {
                 summary.hear(told);
                 metrics.hear(told, summary);
@@ -147,8 +146,8 @@ impl Reporter {
         }
     }
 
-    /// A model is asked in it, under this trace, by a client that says who it is. The tenant is known as far as no model
-    /// says more.
+    /// Notes that the request asks a model, with its trace id and its client. `tenant` is the best guess before the
+    /// model is known.
     pub(crate) fn arrived(
         &self,
         trace: &str,
@@ -162,7 +161,7 @@ impl Reporter {
         state.whose = tenant.map(|tenant| self.whose(tenant, None, None));
     }
 
-    /// It is known whose it is, and what it belongs to, unless nothing of it is to be kept.
+    /// Notes the tenant and labels of the request. Requests whose text must not be stored get no labels.
     pub(crate) fn opened(
         &self,
         tenant: Option<Tenant>,
@@ -171,7 +170,7 @@ impl Reporter {
     ) {
         let events = self.bus.events();
         let mut state = self.state();
-        // What is heard comes from memory: a store that is late takes nothing away from it.
+        // Events come from memory, so that a late store does not hold them up.
         state.is_kept = is_kept;
         let is_wanted = self.bus.audit.is_some() || events.is_some();
         let labels = labels.filter(|_| is_wanted).map(|labels| labels());
@@ -198,7 +197,7 @@ impl Reporter {
         Whose { tenant, session, run, outbox }
     }
 
-    /// More of its answer comes: whoever began to listen hears it from here on, unless its words are for nobody.
+    /// Updates the listeners of a running answer. Later listeners join here, unless the text must not be stored.
     pub(crate) fn tune(&self, answer_events: &mut AnswerEvents) {
         let generation = self.bus.events.as_ref().map_or(0, Events::generation);
         if !answer_events.is_of(generation) {
@@ -210,18 +209,18 @@ impl Reporter {
         }
     }
 
-    /// Whether what is said in it is to be gathered.
+    /// Whether to collect a transcript of the answer.
     pub(crate) fn is_audited(&self) -> bool {
         self.bus.audit.is_some() && self.state().labels.is_some()
     }
 
-    /// It goes this way next, where a trace tells why.
+    /// Notes the next attempt for the trace's explanation.
     pub(crate) fn goes(&self, way: Way, prepared: Prepared) {
         let mut state = self.state();
         state.why.went(way, prepared);
     }
 
-    /// Takes the transcript of its answer with its memory.
+    /// Takes the transcript of its answer, with the memory that it occupies.
     pub(crate) fn gathered(&self, transcript: Transcript, copy: Reservation) {
         let mut state = self.state();
         (state.transcript, state.copy) = (transcript, Some(copy));
@@ -235,16 +234,16 @@ impl Reporter {
         }
     }
 
-    /// Its answer is heard to its end although its caller went away, or would be if it went away now.
+    /// Sets whether the gateway reads the answer to its end without its caller.
     pub(crate) fn is_left(&self, is_left: bool) {
         self.state().is_left = is_left;
     }
 
-    /// Its caller went away, and no answer came that could be heard to its end.
+    /// Notes that its caller went away before an answer began.
     pub(crate) fn ends_unheard(&self) {
         let mut state = self.state();
         state.is_left = false;
-        // Else its trace is left when it is over.
+        // Otherwise the end of the request writes the trace.
         if state.summary.is_over() {
             self.leave_trace(&mut state);
         }
@@ -262,17 +261,17 @@ impl Reporter {
         }
     }
 
-    /// Its caller wants to hear where its trace is before its answer ends.
+    /// Notes that its caller wants to know the place of its trace before its answer ends.
     pub(crate) fn asks_for_state(&self) {
         self.state().asks_for_state = true;
     }
 
-    /// All of its answer is there but for what its caller gets behind this: leaves its trace, if the caller wants to hear
-    /// where that is. A status is one that nobody was told yet.
+    /// Writes the trace before the last part of the answer goes out, if the caller wants to know its place. `status`
+    /// is given if the caller has not received one yet.
     pub(crate) fn confirm(&self, status: Option<u16>) -> Option<Confirming> {
         let mut state = self.state();
         let audit = self.bus.audit.as_ref().filter(|_| state.asks_for_state)?;
-        // What comes behind it changes nothing of what it says.
+        // The parts that follow do not change the trace.
         let mut ended = state.summary.clone();
         (ended.outcome, ended.total) = ("completed", ended.age());
         ended.status = status.unwrap_or(ended.status);
@@ -280,13 +279,13 @@ impl Reporter {
         Some(audit.confirm(draft, state.copy.take()))
     }
 
-    /// Whose answer it is.
+    /// The provider of the answer.
     pub(crate) fn provider(&self) -> Arc<str> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(state.summary.answering())
     }
 
-    /// Its answer was heard to its end although its caller went away, for so long.
+    /// Notes the end of an answer that was read without its caller, after the time `took`.
     pub(crate) fn drained(&self, heard: Heard, usage: Option<&Usage>, took: Duration) {
         let mut state = self.state();
         let Bus { metrics, log, .. } = &*self.bus;
@@ -302,13 +301,13 @@ impl Reporter {
         self.leave_trace(&mut state);
     }
 
-    /// Records of its tenant were marked that a provider refused.
+    /// Counts records of its tenant that were marked because a provider refused them.
     pub(crate) fn poisoned(&self, cause: RefusalCause, records: u64) {
         self.bus.metrics.poisoned(cause, records);
     }
 
-    /// Puts the trace's context on a request that goes upstream: that of the request's own span, else the caller's as it
-    /// came.
+    /// Puts the trace context on an upstream request: the context of the request's own span, else the caller's
+    /// unchanged.
     pub(crate) fn carry(&self, callers: &HeaderMap, headers: &mut HeaderMap) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match &state.span {
@@ -334,7 +333,7 @@ fn product(agent: &str) -> Option<String> {
 }
 
 impl State {
-    /// The trace that it leaves, once: as told here, else as far as it went.
+    /// The draft of its trace, once. Uses the given summary, else its own as far as it got.
     fn draft(&mut self, summary: Option<&Summary>) -> Option<TraceDraft> {
         let labels = self.labels.take()?;
         let (transcript, why) =
@@ -346,7 +345,7 @@ impl State {
         self.client.as_ref().and_then(|client| client.to_str().ok())
     }
 
-    /// Tells those who listen. A request that ended before it was known what it belongs to is announced with its end.
+    /// Passes a step on to listeners. The start of a request that ended early is announced together with its end.
     fn announce(&mut self, events: &Events, told: &Progress<'_>) {
         let Some(whose) = &self.whose else { return };
         if !self.is_announced {

@@ -1,4 +1,4 @@
-//! The way of finished spans to a collector: OTLP over HTTP with our own client, and never in the way of a request.
+//! Sends finished spans to a collector: OTLP over HTTP with our own client, without delaying requests.
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -20,13 +20,13 @@ use std::time::Duration;
 use thinkthrough_client::{Client, Request as Outbound};
 use tokio::runtime::Handle;
 
-/// The most of a collector's answer that is read.
+/// The most bytes of a collector's answer that are read.
 const ANSWER: usize = 1024 * 1024;
 
-/// A provider of tracers whose spans go to the collector that the environment names. `room` is how many spans may wait;
-/// those beyond, and those that the collector does not take, are counted as lost.
+/// A provider of tracers whose spans go to the collector that the environment names. `room` is the most spans that
+/// may wait. Spans beyond it, and spans that the collector refuses, are counted as lost.
 ///
-/// Must be called within a runtime, which then carries what is sent.
+/// Must be called within a runtime, which then sends the spans.
 pub(crate) fn provider(
     client: Client,
     room: usize,
@@ -43,7 +43,7 @@ pub(crate) fn provider(
     Ok(SdkTracerProvider::builder().with_span_processor(bounded).build())
 }
 
-/// Sends the exporter's requests as any other, from the runtime: the exporter has a thread of its own, without one.
+/// Sends the exporter's requests from the runtime, because the exporter has a thread of its own without one.
 #[derive(Debug)]
 struct Carrier {
     client: Client,
@@ -76,7 +76,7 @@ async fn sent(client: Client, request: Request<Bytes>) -> Result<Response<Bytes>
     Ok(response)
 }
 
-/// Counts what the collector did not take.
+/// Counts spans that the collector did not take.
 #[derive(Debug)]
 struct Taking {
     otlp: Otlp,
@@ -104,7 +104,7 @@ impl SpanExporter for Taking {
     }
 }
 
-/// Counts what there is no room for: the queue itself would lose it without a word.
+/// Counts spans without room, which the queue itself would drop silently.
 #[derive(Debug)]
 struct Bounded {
     queue: BatchSpanProcessor,

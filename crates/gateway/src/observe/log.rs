@@ -1,4 +1,4 @@
-//! One line for each request: what was asked of whom, how it went and how long it took; nothing of what was said.
+//! One line for each request: the model and upstream, the outcome and the times, but no text of the conversation.
 
 use crate::observe::summary::{Summary, is_plain, line as on_one_line, plain};
 use std::borrow::Cow;
@@ -11,9 +11,9 @@ use thinkthrough_core::decision::Counts;
 use thinkthrough_json::Writer;
 use thinkthrough_mask::Masker;
 
-/// How many lines may wait for whoever reads them; those beyond are lost, because traffic never waits for its log.
+/// The most lines that may wait for the writer. Further lines are lost, because traffic never waits for its log.
 const WAITING: usize = 4_096;
-/// How long the first line of several waits for the others.
+/// The time that the first line of several waits for the others.
 const GATHERING: Duration = Duration::from_millis(20);
 
 /// The form of the lines.
@@ -25,7 +25,7 @@ pub enum LogForm {
     Text,
 }
 
-/// Where lines go.
+/// The destination of lines.
 #[derive(Clone, Debug, Default)]
 pub struct Log(Option<Arc<Inner>>);
 
@@ -37,7 +37,7 @@ struct Inner {
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Where lines wait for the thread that writes them.
+/// The buffer between requests and the thread that writes.
 #[derive(Debug, Default)]
 struct Desk {
     pile: Mutex<Pile>,
@@ -48,7 +48,7 @@ struct Desk {
 #[derive(Debug, Default)]
 struct Pile {
     text: String,
-    /// How many lines are waiting or being written.
+    /// The number of lines that are waiting or being written.
     lines: usize,
     is_closed: bool,
 }
@@ -58,8 +58,8 @@ impl Desk {
         self.pile.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there are lines, then a moment longer, so that those of many requests cost one change of threads and
-    /// one write. `None`: the log is closed, and nothing is left.
+    /// Waits until there are lines, then a moment longer, so that the lines of many requests cost one change of
+    /// threads and one write. `None`: the log is closed and empty.
     fn take(&self) -> Option<(String, usize)> {
         let mut pile = self.pile();
         while pile.lines == 0 {
@@ -83,14 +83,14 @@ impl Desk {
 }
 
 impl Log {
-    /// No lines.
+    /// Turns the log off.
     #[must_use]
     pub fn off() -> Self {
         Log(None)
     }
 
-    /// Lines go to `out`, from a thread of their own, where `masker` takes secrets out of them: a caller may have put one
-    /// into any name.
+    /// Writes lines to `out`, from a thread of their own. `masker` removes secrets there, because a caller may have
+    /// put one into any name.
     #[must_use]
     pub fn to(mut out: Box<dyn Write + Send>, form: LogForm, masker: &Masker) -> Self {
         let desk = Arc::new(Desk::default());
@@ -101,7 +101,7 @@ impl Log {
             while let Some((text, lines)) = theirs.take() {
                 stream.push(text.as_bytes(), &mut masked);
                 stream.end(&mut masked);
-                // Nobody may be listening any more.
+                // The reader of the log may be gone.
                 let _ = out.write_all(&masked);
                 masked.clear();
                 theirs.written(lines);
@@ -113,14 +113,14 @@ impl Log {
         Log(Some(Arc::new(Inner { form, desk, masker, writer: Mutex::new(writer) })))
     }
 
-    /// Waits until every line is written. There are none after it.
+    /// Waits until every line is written. No lines are taken after it.
     pub fn close(&self) {
         let Some(inner) = &self.0 else { return };
         inner.desk.pile().is_closed = true;
         inner.desk.news.notify_one();
         let writer = inner.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(writer) = writer {
-            // A writer that broke has nothing left to write.
+            // A writer that broke has no more lines to write.
             let _ = writer.join();
         }
     }
@@ -149,7 +149,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A name as it stands in a line. One that is shown as it came is masked with the whole line, by the thread that writes.
+/// A name in a line. A plain name stays as it is, because the writing thread masks the whole line.
 fn name<'a>(name: &'a str, masker: &Masker) -> Cow<'a, str> {
     if is_plain(name) { Cow::Borrowed(name) } else { Cow::Owned(plain(name, masker)) }
 }
@@ -172,7 +172,7 @@ fn counts(summary: &Summary) -> Vec<(&'static str, usize)> {
     counts
 }
 
-/// The upstream that gave no proper answer; its address is for whoever runs the gateway, and for no caller.
+/// The upstream that gave no proper answer. Its address is for the operator, never for a caller.
 fn asked_in_vain(summary: &Summary) -> Option<(&str, u16)> {
     summary.error?;
     let upstream = summary.upstream.as_ref()?;
@@ -223,7 +223,7 @@ fn json(summary: &Summary, masker: &Masker) -> String {
 
 fn text(summary: &Summary, masker: &Masker) -> String {
     let mut line = String::with_capacity(256);
-    // A string takes whatever is written.
+    // Writing to a string cannot fail.
     let _ = write_text(&mut line, summary, masker);
     line
 }
@@ -262,7 +262,7 @@ fn write_text(line: &mut String, summary: &Summary, masker: &Masker) -> fmt::Res
 mod tests {
     use super::*;
 
-    /// A place to write that tells what it got.
+    /// A writer that sends on the written bytes.
     #[derive(Clone, Default)]
     struct Kept(Arc<Mutex<Vec<u8>>>);
 
@@ -333,7 +333,7 @@ mod tests {
         }
     }
 
-    /// Takes nothing until it is let go.
+    /// A writer that blocks until it is released.
     struct Stuck(std::sync::mpsc::Receiver<()>);
 
     impl Write for Stuck {

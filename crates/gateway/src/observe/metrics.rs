@@ -1,7 +1,7 @@
-//! What the gateway counts, for Prometheus.
+//! The gateway's metrics for Prometheus.
 //!
-//! Every label has few values: providers and models of the configuration, and words of this program. What a caller
-//! chooses (keys, users, sessions, names of models that nobody configured) is never one.
+//! Every label has few values: providers and models of the configuration, and words of this program. Values that a
+//! caller chooses (keys, users, sessions, names of other models) are never labels.
 
 mod labels;
 
@@ -32,13 +32,13 @@ use thinkthrough_core::usage::Usage;
 use thinkthrough_limits::{BudgetEventKind, Scope};
 use thinkthrough_store::Backlog;
 
-/// What is said of models that stand in no list.
+/// The label of models that are not listed.
 const OTHER: &str = "other";
 /// The classes of a status.
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
-/// Why answers are cut.
+/// The reasons why answers are cut.
 const CUTS: [Word; 3] = ["budget", NO_ROOM, "runaway"];
-/// Who has limits of what.
+/// The limits: whose, and of what.
 const LIMITS: [(Word, Word); 8] = [
     ("key", "reasoning"),
     ("key", "requests"),
@@ -49,10 +49,10 @@ const LIMITS: [(Word, Word); 8] = [
     ("provider", "tokens"),
     ("provider", "unknown"),
 ];
-/// Until an answer is over: thoughts take minutes.
+/// Seconds until an answer is over: thoughts take minutes.
 const LONG: [f64; 14] =
     [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0];
-/// What the gateway itself takes.
+/// Seconds that the gateway itself takes.
 const SHORT: [f64; 10] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5];
 
 /// The names of models that are counted by name.
@@ -64,7 +64,7 @@ impl Names {
         Names(names.into_iter().map(Arc::from).collect())
     }
 
-    /// What the model is counted as.
+    /// The label under which the model is counted.
     pub(crate) fn label(&self, model: &str) -> Arc<str> {
         self.0.get(model).map_or_else(|| Arc::from(OTHER), Arc::clone)
     }
@@ -124,8 +124,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Counters at zero; `spans_lost` is counted by whoever exports spans, what became of traces by whoever
-    /// keeps them.
+    /// Counters at zero. The exporter of spans counts `spans_lost`, and the audit counts lost and broken traces.
     pub(crate) fn new(spans_lost: Counter, traces_lost: Counter, traces_broken: Counter) -> Self {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Process::now()));
@@ -207,7 +206,7 @@ impl Metrics {
         Metrics { registry, ..new }
     }
 
-    /// What has few labels is there from the start.
+    /// Creates all metrics with few labels, so that they exist from the start.
     fn at_zero(&self) {
         for class in CLASSES {
             drop(self.requests.get_or_create(&[("status", class)]));
@@ -237,7 +236,7 @@ impl Metrics {
         }
     }
 
-    /// Takes what happened to a request.
+    /// Counts a step of a request.
     pub(crate) fn hear(&self, told: &Progress<'_>, summary: &Summary) {
         match told {
             Progress::Admitted { took, .. } => self.took("auth", *took),
@@ -287,7 +286,7 @@ impl Metrics {
             }
             Progress::Unsaved => count(&self.unsaved),
             Progress::Ended { .. } => {
-                // Its caller went away before anybody knew which way it would go in the end.
+                // Its caller went away before the attempt was final.
                 if !summary.is_final {
                     self.decided(summary);
                 }
@@ -298,7 +297,7 @@ impl Metrics {
         }
     }
 
-    /// Takes what happened to the gateway.
+    /// Counts a change of the gateway.
     pub(crate) fn news(&self, news: News) {
         match news {
             News::Reloaded => count(&self.reloads),
@@ -307,17 +306,17 @@ impl Metrics {
         }
     }
 
-    /// A threshold of a budget was reached.
+    /// Counts a reached threshold of a budget.
     pub(crate) fn budget(&self, reached: &BudgetReached<'_>) {
         self.budgets.get_or_create(&by_threshold(reached.scope, reached.event.kind)).inc();
     }
 
-    /// Records were marked that a provider refused.
+    /// Counts records that were marked because a provider refused them.
     pub(crate) fn poisoned(&self, cause: RefusalCause, records: u64) {
         self.poisoned.get_or_create(&[("reason", cause.as_str())]).inc_by(records);
     }
 
-    /// An answer was heard for nobody, and what it cost as its provider said.
+    /// Counts an answer that was read without its caller, with its cost as its provider reported it.
     pub(crate) fn drained(&self, summary: &Summary, heard: Heard, usage: Option<&Usage>) {
         self.drained.get_or_create(&[("outcome", heard.as_str())]).inc();
         for (name, count) in usage.map(spent).into_iter().flatten() {
@@ -341,7 +340,7 @@ impl Metrics {
         self.trouble.get_or_create(&Trouble { provider, reason }).inc();
     }
 
-    /// What was done about the thoughts: of several ways the last one counts, as the answer's header has it.
+    /// Counts the decisions about thoughts. The last of several attempts counts, as in the answer's header.
     fn decided(&self, summary: &Summary) {
         let Some(Verdict { counts, without, is_relayed }) = summary.verdict else { return };
         count(if is_relayed { &self.relayed } else { &self.translated });
@@ -382,7 +381,7 @@ impl Metrics {
 
     fn cost(&self, summary: &Summary, usage: &Usage) {
         match summary.cost(usage) {
-            // What is shown is dollars; what is booked never is.
+            // Only the metric is in dollars. Bookings are in micro-dollars.
             #[expect(
                 clippy::cast_precision_loss,
                 reason = "exact up to nine thousand million dollars"
@@ -412,7 +411,7 @@ impl Metrics {
         }
     }
 
-    /// What the store has not taken is read when somebody asks.
+    /// Sets the gauges of the store's backlog when metrics are read.
     pub(crate) fn see(&self, backlog: Backlog, traces: u64) {
         self.store_writable.set(i64::from(!backlog.is_refused));
         self.traces_waiting.set(i64::try_from(traces).unwrap_or(i64::MAX));
@@ -420,7 +419,7 @@ impl Metrics {
         self.journal_fallbacks.inner().store(backlog.fallbacks, Ordering::Relaxed);
     }
 
-    /// The counters in the text form of OpenMetrics; whether the store answers is known to whoever asks.
+    /// The counters in the text form of OpenMetrics. `is_up` is whether the store answers.
     pub(crate) fn text(&self, is_up: bool) -> String {
         self.store_up.set(i64::from(is_up));
         let mut out = String::new();
@@ -439,7 +438,7 @@ impl fmt::Debug for Metrics {
     }
 }
 
-/// Where metrics get their names.
+/// Registers metrics under their names.
 struct Registered<'a>(&'a mut Registry);
 
 impl Registered<'_> {
@@ -478,7 +477,7 @@ fn whose(summary: &Summary) -> Whose {
     Whose { provider: Arc::clone(summary.answering()), model: Arc::clone(&summary.label) }
 }
 
-/// Answers, and for thinking that is off requests, by the words that the answer's header has for them.
+/// Answers (for thinking that is off: requests) by the words of the answer's header.
 fn by_way(without: Without) -> [(Word, usize); 3] {
     let Without { bypassed, told, is_off } = without;
     [("bypassed", bypassed), ("flattened", told), ("off", usize::from(is_off))]

@@ -1,5 +1,5 @@
-//! Everything that happens to a request is told once ([`bus`]); metrics, log, spans, traces and live events are made from
-//! that.
+//! Reports every step of a request once ([`bus`]). Metrics, log, spans, traces and live events are made from these
+//! reports.
 
 pub(crate) mod alike;
 pub(crate) mod audit;

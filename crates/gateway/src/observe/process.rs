@@ -1,4 +1,4 @@
-//! What Prometheus expects to hear about any process.
+//! The metrics that Prometheus expects of any process.
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -14,7 +14,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// The process, taken to have begun now.
+    /// The process, with the current time as its start.
     pub(crate) fn now() -> Self {
         let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Process { began: began.as_secs_f64() }
@@ -35,7 +35,7 @@ impl Collector for Process {
     }
 }
 
-/// The memory of the process, where the system tells it in a file, as Linux does.
+/// The memory of the process, if the system shows it in a file, as Linux does.
 fn resident() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -1,5 +1,5 @@
-//! Spans of OpenTelemetry: one for each answer that is asked of a model, under the names of its conventions for
-//! generative models; nothing of what was said.
+//! OpenTelemetry spans: one for each answer that a model is asked for, under the names of the conventions for
+//! generative models. They hold no text of the conversation.
 
 use crate::observe::collector;
 use crate::observe::progress::Progress;
@@ -21,13 +21,13 @@ use thinkthrough_client::Client;
 use thinkthrough_core::decision::Counts;
 use thinkthrough_mask::Masker;
 
-/// The headers by which requests of one trace are known (W3C Trace Context).
+/// The headers that connect requests of one trace (W3C Trace Context).
 pub(crate) const CONTEXT: [&str; 2] = ["traceparent", "tracestate"];
 
-/// How many spans wait for the collector where nothing else is said.
+/// The default number of spans that may wait for the collector.
 pub const SPANS: usize = 2_048;
 
-/// Where spans go.
+/// The destination of spans.
 #[derive(Clone, Default)]
 pub struct Traces {
     on: Option<Arc<On>>,
@@ -37,11 +37,11 @@ pub struct Traces {
 struct On {
     provider: SdkTracerProvider,
     tracer: SdkTracer,
-    /// Covers what looks like a secret in names that callers and providers choose.
+    /// Covers secrets in names that callers and providers choose.
     masker: Masker,
 }
 
-/// Who wants to wait for the last spans [closes](Traces::close); then there is nothing left to do here.
+/// Code that waits for the last spans calls [close](Traces::close). A drop does not wait.
 impl Drop for On {
     fn drop(&mut self) {
         drop(self.provider.shutdown_with_timeout(Duration::ZERO));
@@ -49,17 +49,17 @@ impl Drop for On {
 }
 
 impl Traces {
-    /// No spans.
+    /// Turns spans off.
     #[must_use]
     pub fn off() -> Self {
         Self::default()
     }
 
-    /// Spans go to the collector that the standard variables of the environment name, by `client`; at most `room` of
-    /// them wait for it, and `masker` covers secrets in their names. Must be called within a runtime.
+    /// Sends spans by `client` to the collector that the standard environment variables name. At most `room` spans
+    /// wait for it, and `masker` covers secrets in their names. Must be called within a runtime.
     ///
     /// # Errors
-    /// When the variables cannot be used, in the words of the exporter.
+    /// If the variables cannot be used, with the exporter's message.
     pub fn to_collector(client: Client, room: usize, masker: Masker) -> Result<Self, String> {
         let lost = Counter::default();
         let provider = collector::provider(client, room, &lost)?;
@@ -70,13 +70,13 @@ impl Traces {
         Ok(Traces { on: Some(Arc::new(On { provider, tracer, masker })), lost })
     }
 
-    /// Waits until every span is with the collector, but no longer than `limit`. There are none after it.
+    /// Waits until every span is with the collector, but no longer than `limit`. No spans are taken after it.
     pub async fn close(&self, limit: Duration) {
         let Some(on) = self.on.clone() else { return };
         let (closed, closing) = tokio::sync::oneshot::channel();
-        // The provider blocks meanwhile, and whoever ends the process at once must not wait for that.
+        // The provider blocks meanwhile, and code that ends the process at once must not wait for it.
         let work = move || {
-            // What could not be sent by then is lost, and nobody may be waiting any more.
+            // Spans that were not sent by then are lost, and the waiting code may be gone.
             drop(on.provider.shutdown_with_timeout(limit));
             let _ = closed.send(());
         };
@@ -90,7 +90,7 @@ impl Traces {
         self.lost.clone()
     }
 
-    /// Takes what happened to a request whose span, once it has one, is in `span`.
+    /// Adds a step of a request to its span, which `span` holds once there is one.
     pub(crate) fn hear(&self, told: &Progress<'_>, summary: &Summary, span: &mut Option<Span>) {
         let Some(on) = &self.on else { return };
         if let Progress::RequestContext { headers, .. } = told {
@@ -111,7 +111,7 @@ pub(crate) fn carry(span: &Span, headers: &mut HeaderMap) {
     }
     let context = Context::new().with_remote_span_context(span.span_context().clone());
     TraceContextPropagator::new().inject_context(&context, &mut HeaderInjector(headers));
-    // A state without members is none.
+    // An empty state is invalid.
     if headers.get(CONTEXT[1]).is_some_and(HeaderValue::is_empty) {
         headers.remove(CONTEXT[1]);
     }
@@ -127,7 +127,7 @@ impl On {
         let builder = SpanBuilder::from_name(format!("chat {model}"))
             .with_kind(SpanKind::Client)
             .with_start_time(UNIX_EPOCH + Duration::from_millis(summary.at))
-            // Whoever samples may look at these.
+            // Samplers may read these attributes.
             .with_attributes([
                 KeyValue::new("gen_ai.operation.name", "chat"),
                 KeyValue::new("gen_ai.request.model", model),
@@ -147,8 +147,8 @@ impl On {
         span.end_with_timestamp(end);
     }
 
-    /// The headers of the trace that a caller is in. What a caller keeps in its state goes on to the collector and to the
-    /// provider, so that one with a secret in it is left out.
+    /// The trace headers of the caller. A caller's state goes on to the collector and to the provider, so that a
+    /// state with a secret is left out.
     fn context(&self, headers: &HeaderMap) -> HeaderMap {
         let is_clean = |value: &HeaderValue| {
             value.to_str().is_ok_and(|text| self.masker.mask_text(text) == text)
@@ -168,7 +168,7 @@ impl On {
     }
 }
 
-/// What is known in the end; what nobody reported is left out.
+/// The attributes that are known at the end. Unreported values are left out.
 fn attributes(summary: &Summary, name: &dyn Fn(&str) -> String) -> Vec<KeyValue> {
     let mut all = Vec::new();
     let mut put = |name: &'static str, value: Option<Value>| {
@@ -211,7 +211,7 @@ fn number(count: u64) -> Value {
     i64::try_from(count).unwrap_or(i64::MAX).into()
 }
 
-/// What went wrong, in a word of a short list or the number of a status.
+/// The error of a request, as a word of a short list or the number of a status.
 fn error(summary: &Summary) -> Option<String> {
     let outcome = Some(summary.outcome).filter(|outcome| *outcome != "completed");
     let status = (summary.status >= 400).then(|| summary.status.to_string());

@@ -1,4 +1,4 @@
-//! What is known about one request, as far as it was told.
+//! The facts about one request, collected from its progress.
 
 use crate::observe::alike::Alike;
 use crate::observe::progress::{Heard, Progress};
@@ -14,10 +14,10 @@ use thinkthrough_core::settled::Settled;
 use thinkthrough_core::usage::Usage;
 use thinkthrough_mask::Masker;
 
-/// The longest name that is shown.
+/// The longest name that is shown, in characters.
 const LONGEST: usize = 200;
 
-/// One request, from its head to its end; nothing of what was said in it.
+/// One request, from its head to its end, without any text of the conversation.
 #[derive(Clone, Debug)]
 pub(crate) struct Summary {
     /// Milliseconds since 1970.
@@ -27,51 +27,51 @@ pub(crate) struct Summary {
     /// The trace of the answer's header.
     pub(crate) id: String,
     pub(crate) tenant: String,
-    /// The name that was asked for, and what it is counted as.
+    /// The requested name, and its label in metrics.
     pub(crate) model: String,
     pub(crate) label: Arc<str>,
-    /// Whose model that is.
+    /// The provider of that model.
     pub(crate) provider: Arc<str>,
-    /// An answer of a model is wanted.
+    /// The request asks a model for an answer.
     pub(crate) is_asked: bool,
-    /// The answer comes from an upstream, a model's or as it is.
+    /// The answer comes from an upstream, translated or passed through.
     pub(crate) is_open: bool,
     pub(crate) stream: bool,
     pub(crate) counts: Counts,
-    /// What was decided about the thoughts in it.
+    /// The decisions about its thoughts.
     pub(crate) decided: Vec<Alike>,
     pub(crate) verdict: Option<Verdict>,
-    /// Nothing will be decided otherwise.
+    /// No other decision will follow.
     pub(crate) is_final: bool,
     pub(crate) hops: usize,
-    /// Whoever was asked last.
+    /// The upstream that was asked last.
     pub(crate) upstream: Option<Upstream>,
-    /// What stands for the client's session.
+    /// The pseudonym of the client's session.
     pub(crate) session: Option<String>,
-    /// What the client calls itself, without its version.
+    /// The client's product name, without its version.
     pub(crate) client: Option<String>,
     pub(crate) said: Option<Said>,
-    /// How many bytes its thought said again and again, where it did.
+    /// The bytes of the text that its thought repeated, if it did.
     pub(crate) circles: Option<u64>,
-    /// Why the gateway cut it.
+    /// The reason why the gateway cut the answer.
     pub(crate) cut: Option<&'static str>,
-    /// Why there is no proper answer: the last reason.
+    /// The last reason why there is no proper answer.
     pub(crate) error: Option<&'static str>,
-    /// What is known about it.
+    /// Details of the error.
     pub(crate) cause: Option<String>,
     pub(crate) status: u16,
     pub(crate) outcome: &'static str,
-    /// Since the beginning: until the head of the answer, its first byte, and its end.
+    /// Time from the beginning to the head of the answer, to its first byte, and to its end.
     pub(crate) head: Duration,
     pub(crate) first: Option<Duration>,
     pub(crate) total: Duration,
     /// The size of the answer.
     pub(crate) bytes: u64,
-    /// What an answer cost that was heard for nobody.
+    /// The token counts of an answer that was read to its end after its caller had left.
     pub(crate) spent: Vec<(&'static str, u64)>,
 }
 
-/// What was decided about the thoughts of a request, in numbers.
+/// The decisions about the thoughts of a request, as numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) counts: Counts,
@@ -82,9 +82,9 @@ pub(crate) struct Verdict {
 /// An upstream that was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Upstream {
-    /// Its name in the configuration, and what telemetry calls it.
+    /// Its name in the configuration, and its name in telemetry.
     pub(crate) provider: Arc<str>,
-    /// The model as it calls it.
+    /// The model's name at the provider.
     pub(crate) model: String,
     pub(crate) called: String,
     pub(crate) host: Option<String>,
@@ -92,7 +92,7 @@ pub(crate) struct Upstream {
     pub(crate) price: Option<Price>,
 }
 
-/// What an answer says about itself.
+/// The facts that an answer reports about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Said {
     pub(crate) settled: Settled,
@@ -102,7 +102,7 @@ pub(crate) struct Said {
 }
 
 impl Summary {
-    /// A request came.
+    /// Begins the summary of a request that arrived.
     pub(crate) fn new(at: u64, route: &'static str) -> Self {
         Summary {
             at,
@@ -139,7 +139,7 @@ impl Summary {
         }
     }
 
-    /// What came behind its end: an answer that was heard for nobody.
+    /// A copy for an answer that was read to its end after its caller had left.
     pub(crate) fn drained(&self, heard: Heard, usage: Option<&Usage>, took: Duration) -> Summary {
         let outcome = match heard {
             Heard::Completed => "drained",
@@ -150,7 +150,7 @@ impl Summary {
         Summary { outcome, spent, total: took, ..self.clone() }
     }
 
-    /// How long ago the request came.
+    /// The time since the request arrived.
     pub(crate) fn age(&self) -> Duration {
         self.began.elapsed()
     }
@@ -159,17 +159,17 @@ impl Summary {
         !self.outcome.is_empty()
     }
 
-    /// Whose answer it is: of whoever was asked last.
+    /// The provider of the answer: the upstream that was asked last.
     pub(crate) fn answering(&self) -> &Arc<str> {
         self.upstream.as_ref().map_or(&self.provider, |upstream| &upstream.provider)
     }
 
-    /// What so much cost whoever was asked last, in micro-dollars, if that is known.
+    /// The cost of this usage at the upstream that was asked last, in micro-dollars, if its price is known.
     pub(crate) fn cost(&self, usage: &Usage) -> Option<u64> {
         self.upstream.as_ref()?.price?.of(usage)
     }
 
-    /// Takes what happened.
+    /// Adds one step of the request's progress.
     pub(crate) fn hear(&mut self, told: &Progress<'_>) {
         match told {
             Progress::Admitted { tenant, .. } => (*tenant).clone_into(&mut self.tenant),
@@ -189,7 +189,7 @@ impl Summary {
             Progress::Sent { target, session, .. } => {
                 self.upstream = Some(Upstream::of(target));
                 self.session.clone_from(session);
-                // What went wrong on the way before is over.
+                // Errors of earlier attempts are over.
                 self.error = None;
                 self.cause = None;
             }
@@ -217,7 +217,7 @@ impl Summary {
             Progress::Circles { period, .. } => self.circles = Some(*period),
             Progress::Cut { reason } => self.cut = Some(reason),
             Progress::Ended { outcome, bytes } => {
-                // A gateway's or an upstream's failure went out whole.
+                // The failure of a gateway or upstream was delivered as a whole body.
                 let is_failed = *outcome == "completed" && self.status >= 500;
                 let outcome = if is_failed { "failed" } else { outcome };
                 (self.outcome, self.bytes, self.total) = (outcome, *bytes, self.age());
@@ -268,7 +268,7 @@ impl Said {
     }
 }
 
-/// What an answer took, as far as anybody knows.
+/// The token counts of an answer, as far as they are known.
 pub(crate) fn spent(usage: &Usage) -> Vec<(&'static str, u64)> {
     let all = [
         ("input_tokens", usage.input_tokens_with_cached()),
@@ -278,36 +278,36 @@ pub(crate) fn spent(usage: &Usage) -> Vec<(&'static str, u64)> {
     all.into_iter().filter_map(|(kind, count)| Some((kind, count?))).collect()
 }
 
-/// What is wrong with an answer that did not end as it should.
+/// The flaw of an answer that did not end properly.
 pub(crate) fn flaw(answer: &Answer) -> Option<&'static str> {
     answer.problems.iter().find_map(|problem| match problem.code {
         ProblemCode::UpstreamError => Some("error_event"),
         ProblemCode::CapReached => Some("too_large"),
         ProblemCode::Truncated => Some("truncated"),
-        // What is left of the answer counts as whole.
+        // Other problems leave an answer that counts as whole.
         _ => None,
     })
 }
 
-/// Milliseconds since 1970; a clock before that says 0.
+/// Milliseconds since 1970, or 0 if the clock is before that.
 pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What is known about a failure, on one line and without the secrets in it, of which none is cut in two.
+/// The cause of a failure on one line, without secrets. Masks before it cuts, so that no secret is cut in two.
 pub(crate) fn line(cause: &str, masker: &Masker) -> String {
     let cause = masker.mask_text(cause);
     cause.chars().map(|c| if c.is_control() { ' ' } else { c }).take(2 * LONGEST).collect()
 }
 
-/// Whether nothing of a name has to be changed before it is shown, but for secrets.
+/// Whether a name can be shown unchanged, apart from secrets.
 pub(crate) fn is_plain(name: &str) -> bool {
     name.len() <= LONGEST && !name.contains(|c: char| c.is_control() || c.is_whitespace())
 }
 
-/// A name from outside without the secrets in it, short and without anything that could break a line or steer a terminal.
-/// Secrets are looked for in the name as it came: none is cut in two, and what stands apart is never joined.
+/// A name from outside, masked, short, and without characters that could break a line or steer a terminal. Masks the
+/// name as it came, so that no secret is cut in two and no separate words are joined.
 pub(crate) fn plain(name: &str, masker: &Masker) -> String {
     let masked = masker.mask_text(name);
     let words = masked.split(|c: char| c.is_control() || c.is_whitespace());

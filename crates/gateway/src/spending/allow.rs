@@ -1,4 +1,4 @@
-//! What a request may spend on reasoning, and in all.
+//! Reserves the amounts that a request may spend: on reasoning, and in all.
 
 use super::budget_leases::{About, Demand, Denied, Reservation};
 use super::charges::{Paid, RequestCharges};
@@ -21,46 +21,46 @@ use thinkthrough_limits::{Ask, OnExceed, Scope, Unit};
 use thinkthrough_store::LedgerKey;
 use tokio::time::timeout;
 
-/// By this header a caller says which task a request belongs to.
+/// The header in which a caller names the task of a request.
 const TASK: &str = "x-thinkthrough-task";
-/// The most that a cap on an answer leaves to the text beside the thought.
+/// The most tokens that a cap on an answer leaves to the text beside the thought.
 const ANSWER: u64 = 8_192;
-/// Why an answer that is made later is refused.
+/// The reason why an answer that is made later is refused.
 const BACKGROUND: &str = "an answer that is made in the background is taken by nobody here, so that what it spends cannot \
                           be counted, and this key has a budget; ask without `background`";
-/// A longer name is none.
+/// The longest name of a task.
 const LONGEST: usize = 512;
 
-/// Who asks, and where budgets are kept.
+/// The caller of a request, and the store of its budgets.
 pub(crate) struct Asking<'a> {
     pub(crate) pass: Option<&'a Pass>,
     pub(crate) vaults: Option<&'a Arc<dyn Vaults>>,
     pub(crate) headers: &'a HeaderMap,
-    /// What the client calls its session.
+    /// The session that the client names.
     pub(crate) hint: Option<&'a str>,
-    /// What a trace of the request is found by, where its tenant has a secret for that.
+    /// The labels of its trace, if its tenant has a secret for that.
     pub(crate) labels: Option<Labels>,
     /// The body that goes out; `None`: the caller's own bytes.
     pub(crate) body: Option<&'a str>,
-    /// Its bytes go out as they came, and its answer is passed on whatever it takes.
+    /// Its bytes go out unchanged, and its answer is passed on at any size.
     pub(crate) is_as_it_is: bool,
 }
 
-/// What became of a request's budgets.
+/// The effect of its budgets on a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Allowed {
-    /// What the rules demand of it, because a budget is spent, and which one that is.
+    /// The action that the rules demand because a budget is spent, and the scope of that budget.
     pub(crate) exceeded: Option<(OnExceed, Scope)>,
-    /// How many tokens its answer may take as it was sent.
+    /// The tokens that its answer may take as it was sent.
     pub(crate) room: Room,
-    /// The request is to be prepared again, because less is to go out.
+    /// The request must be prepared again, because its caps or settings were lowered.
     pub(crate) is_changed: bool,
 }
 
-/// What a request reserved.
+/// The reservations of a request.
 struct Reserved {
     budgets: Vec<Reservation>,
-    /// A budget has never had as much as its model thinks at least.
+    /// An unspent budget is smaller than the least thought of the model.
     is_too_little: bool,
 }
 
@@ -73,8 +73,8 @@ pub(crate) struct Room {
 }
 
 impl RequestCharges {
-    /// Reserves what the body that goes out may spend, in place of what was reserved before, and lays upon the request what
-    /// the budget demands.
+    /// Reserves the amounts that the outgoing body may spend, in place of earlier reservations, and applies the
+    /// demands of the budgets to the request.
     pub(crate) async fn allow(
         &self,
         asking: Asking<'_>,
@@ -103,7 +103,7 @@ impl RequestCharges {
         Ok(Allowed { exceeded, room: demands.room(), is_changed })
     }
 
-    /// Refuses a request that spends nothing where the budget is spent and its key is blocked.
+    /// Refuses a request without costs if the budget is spent and its key is blocked.
     pub(crate) async fn check(
         &self,
         asking: Asking<'_>,
@@ -155,8 +155,8 @@ impl RequestCharges {
             let is_untouched = matches!(reserved, Err(Denied::Spent { used: 0, .. }));
             let is_off = may_be_off && unit == Unit::Reasoning;
             if is_untouched && (asking.is_as_it_is || is_off) {
-                // Nothing is spent yet, so that it is not refused: it goes as it is, or without a thought, where its
-                // model cannot be told to think as little as there is.
+                // The budget is unspent but too small, so that the request is not refused: it goes out unchanged, or
+                // without a thought if its model cannot think little enough.
                 is_too_little |= is_off;
                 let ask = Ask { least: 1, ..demand.ask };
                 let any = Demand { ask, ..demand };
@@ -164,7 +164,7 @@ impl RequestCharges {
             }
             match reserved {
                 Ok(reserved) => all.push(reserved),
-                // What asks without waiting only looks whether anything is left.
+                // A demand without patience only checks whether anything is left.
                 Err(Denied::Reserved { .. }) if demand.patience.is_zero() => {}
                 Err(denied) => return Err(self.denied(denied, (unit, scope), &rules)),
             }
@@ -172,8 +172,8 @@ impl RequestCharges {
         Ok(Reserved { budgets: all, is_too_little })
     }
 
-    /// What is spent of a budget that is one for the whole key or the day; `None` for those that each session, turn or
-    /// task has, and where the store does not answer in time.
+    /// The spent amount of a budget for the whole key or the day. `None` for budgets of sessions, turns or tasks, and
+    /// if the store does not answer in time.
     pub(crate) async fn spent(
         &self,
         vaults: Option<&Arc<dyn Vaults>>,
@@ -202,7 +202,7 @@ fn is_in_background(body: Val<'_>) -> bool {
 struct Granted {
     /// Tokens of its thought.
     thought: Option<u64>,
-    /// Tokens of all of it, which its model is told as its cap.
+    /// Tokens of the whole answer, sent to its model as a cap.
     all: Option<u64>,
 }
 
@@ -225,7 +225,7 @@ impl Granted {
         Granted { thought: thought.into_iter().chain(below).min(), all: all.map(|it| it.max(1)) }
     }
 
-    /// Lays it upon the request, together with what the rules demand; returns whether less is to go out.
+    /// Applies the grants and the demands of the rules to the request. Returns whether the request changed.
     fn lay(
         self,
         asked: &mut RequestContext<'_>,
@@ -237,7 +237,7 @@ impl Granted {
         most.into_iter().for_each(|most| asked.set_most(most));
         let demanded = demanded.filter(|action| *action != OnExceed::Warn);
         let is_off = demanded == Some(OnExceed::DisableReasoning);
-        // A model that was not asked to think is not told how much.
+        // A model that was not asked to think gets no cap on its thought.
         if !is_off && !thinks(asked) {
             return most.is_some();
         }
@@ -251,8 +251,8 @@ impl Granted {
     }
 }
 
-/// A cap on the thought that leaves room below the cap on all, where the two belong together; `None` where the caller or
-/// the settings have a lower one already.
+/// A cap on the thought that leaves room below the cap on all, if the API counts one within the other. `None` if the
+/// caller or the settings have a lower one already.
 fn below_own(asked: &RequestContext<'_>, cap: u64) -> Option<u64> {
     let is_below = asked.target().rule.thinking.budget.is_some_and(|form| form.below_max_tokens);
     let all = asked.cap().filter(|all| is_below && *all > 0).map(|all| all / 5 * 4);
@@ -269,8 +269,7 @@ fn own_caps(asked: &RequestContext<'_>) -> [Option<u64>; 2] {
     [asked.reasoning().max_tokens.filter(|cap| *cap > 0), set]
 }
 
-/// What the session and the turn are called. Without a secret of the tenant, requests whose client names no session are
-/// of one.
+/// The names of the session and the turn. Without a secret of the tenant, requests without a named session share one.
 fn names(asking: &Asking<'_>, contents: &[Content]) -> (String, String) {
     if let Some(labels) = &asking.labels {
         return (labels.session.clone(), labels.run.clone());

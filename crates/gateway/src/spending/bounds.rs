@@ -1,7 +1,7 @@
-//! What ends an answer before its model does: a budget that is spent, and a thought that goes round in circles.
+//! Ends an answer before its model does: at a spent budget, or at a thought that repeats itself.
 //!
-//! A budget cuts an answer only where no more of it can be had: as an answer comes near to what was reserved for it, more
-//! is reserved.
+//! An answer that comes near to its reservation reserves more. A budget cuts the answer only if no more can be
+//! reserved.
 
 use super::allow::Room;
 use super::budget_leases::Denied;
@@ -22,24 +22,24 @@ use thinkthrough_core::usage::Usage;
 use thinkthrough_limits::Scope;
 use thinkthrough_limits::runaway::{Circle, Circles, Runaway};
 
-/// More is reserved once no more than so many tokens, or a quarter, are left of what was reserved.
+/// More is reserved when no more than so many tokens, or a quarter, are left of the reservation.
 const NEAR: u64 = 1_024;
-/// The least that is reserved more.
+/// The smallest additional reservation.
 const STEP: u64 = 2_048;
-/// How long an answer that has used up all it had waits for what others have reserved.
+/// The time that an answer without any reservation left waits for the reservations of others.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Hears one answer.
+/// The bounds of one answer.
 pub(crate) struct Bounds {
-    /// Where more can be reserved for it.
+    /// The place to reserve more for it; `None` without budgets.
     charges: Option<Arc<RequestCharges>>,
     most: Most,
     growth: Growth,
     runaway: Runaway,
-    /// It is one value, which cannot be cut any more when it is read.
+    /// It is one JSON value, which cannot be cut any more when it is read.
     is_value: bool,
     thoughts: AnswerEstimate,
-    /// The most that the provider itself counted so far.
+    /// The highest count that the provider itself reported so far.
     counted: Room,
     /// Up to 144 KiB, from the first thought on.
     circles: Circles,
@@ -48,14 +48,14 @@ pub(crate) struct Bounds {
 
 type Asking = Pin<Box<dyn Future<Output = Result<(), (Denied, Scope)>> + Send>>;
 
-/// How more is reserved.
+/// The state of an additional reservation.
 #[derive(Default)]
 enum Growth {
     #[default]
     Idle,
     /// The ledger is asked; `is_last` if the answer may not go on before it answered.
     Asking { asking: Asking, is_last: bool },
-    /// There was no more when it was asked for in time. It is asked for once more before the answer is cut.
+    /// The early request for more was refused. There is one more before the answer is cut.
     Refused,
     /// There is no more of this budget.
     Over(Denied, Scope),
@@ -67,7 +67,7 @@ impl Bounds {
         Bounds { charges, most, runaway, is_value, ..Bounds::default() }
     }
 
-    /// Something of the answer came.
+    /// Reads an event of the answer.
     pub(crate) fn hear(&mut self, event: Event<'_>, reporter: &Reporter) {
         self.thoughts.hear(event);
         if let Event::Usage(usage) = event
@@ -85,7 +85,7 @@ impl Bounds {
         }
     }
 
-    /// Some providers count while they answer.
+    /// Takes the running count of a provider that counts while it answers.
     fn count(&mut self, usage: &Usage) {
         let Room { thought, all } = self.counted;
         self.counted = Room {
@@ -94,8 +94,8 @@ impl Bounds {
         };
     }
 
-    /// Waits until more may come. So many bytes of text came; as they come near to what was reserved, more is reserved,
-    /// and only an answer that has used up all of it is kept waiting.
+    /// Waits until more may come. `heard` is the bytes of text so far. Reserves more when they come near to the
+    /// reservation. Only an answer that has used up all of it waits.
     pub(crate) fn poll_room(&mut self, heard: usize, cx: &mut Context<'_>) -> Poll<()> {
         let Some(charges) = self.charges.clone().filter(|_| !self.is_value) else {
             return Poll::Ready(());
@@ -143,8 +143,8 @@ impl Bounds {
         Room { thought: thought.max(self.counted.thought), all: all.max(self.counted.all) }
     }
 
-    /// Why no more of the answer may come, whatever cap its model was told: in a word, and for its caller. So many bytes
-    /// of text came.
+    /// The reason why no more of the answer may come, whatever cap its model has: as one word, and as a sentence for
+    /// its caller. `heard` is the bytes of text so far.
     pub(crate) fn reached(&self, heard: usize) -> Option<(&'static str, String)> {
         if self.is_value {
             return None;
@@ -181,7 +181,7 @@ impl Bounds {
         Some(("runaway", why))
     }
 
-    /// What came so far, with so many bytes of text.
+    /// The estimate of the received part, with `heard` bytes of text.
     pub(crate) fn came(&self, heard: usize, is_whole: bool) -> Came {
         Came::of(self.thoughts, heard, is_whole)
     }
@@ -199,7 +199,7 @@ impl Most {
         is_near(self.thought, came.thought) || is_near(self.all, came.all)
     }
 
-    /// Of what is wanted, that of which nearly as much came as was reserved.
+    /// Limits `to` to the counts whose reservation is nearly used up.
     fn only(self, to: Room, came: Room) -> Room {
         let of = |most, to: u64, came| if is_near(most, came) { to } else { 0 };
         Room {
@@ -213,7 +213,7 @@ fn is_near(most: Option<u64>, came: u64) -> bool {
     most.is_some_and(|most| came > most - (most / 4).min(NEAR))
 }
 
-/// Of an answer that others took over.
+/// The bounds of an answer whose rest was moved out.
 impl Default for Bounds {
     fn default() -> Self {
         Bounds {
@@ -236,7 +236,7 @@ impl fmt::Debug for Bounds {
     }
 }
 
-/// What an event says of a thought.
+/// The text of a thought in an event.
 fn thought(event: Event<'_>) -> Option<&str> {
     match event {
         Event::ThinkingDelta { delta, .. } => Some(delta),
@@ -259,7 +259,7 @@ mod tests {
     use thinkthrough_limits::{Ask, BudgetRules, Limit, OnExceed, Unit};
     use thinkthrough_store::LedgerKey;
 
-    /// An answer that reserved so much of a budget of ten thousand tokens.
+    /// An answer that reserved `first` tokens of a budget of ten thousand.
     async fn answer(first: u64) -> (Arc<Reporter>, Arc<RequestCharges>, Bounds) {
         let bus = Arc::new(Bus::new(Log::off(), Traces::off(), None, None));
         let (reporter, budget_leases) =
@@ -291,7 +291,7 @@ mod tests {
                 poll_fn(|cx| bounds.poll_room(0, cx)).await;
                 assert!(came <= 10_100, "{came}");
             }
-            // All of it, and the piece that went beyond.
+            // The whole reservation, and the piece that exceeded it.
             assert_eq!((came, charges.most().thought), (10_100, Some(10_000)), "{first}");
         }
     }
@@ -306,7 +306,7 @@ mod tests {
         count(&mut bounds, 5_000);
         poll_fn(|cx| bounds.poll_room(0, cx)).await;
         assert_eq!((bounds.reached(0), charges.most().thought), (None, Some(10_000)));
-        // Nobody counts so many in earnest.
+        // An implausible count is ignored.
         count(&mut bounds, u64::MAX);
         poll_fn(|cx| bounds.poll_room(0, cx)).await;
         assert_eq!(bounds.reached(0), None);

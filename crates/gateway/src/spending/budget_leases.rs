@@ -1,8 +1,8 @@
-//! The budgets of keys: what this gateway holds of each, and what it asks its ledger for.
+//! The budgets of keys: the lease that this gateway holds of each, and its requests to the ledger.
 //!
-//! A request reserves in this gateway's slice of a budget, without a way to the store. Where the slice is too small, the
-//! ledger is asked within the request, and other gateways give back what they do not use. What was spent is reported
-//! behind the answers, many at a time.
+//! A request reserves in this gateway's lease of a budget, without a way to the store. If the lease is too small, the
+//! request asks the ledger, and other gateways give back their unused parts. Spent amounts are reported in the
+//! background, many at a time.
 
 mod reservation;
 
@@ -24,17 +24,17 @@ use thinkthrough_store::LedgerKey;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-/// How often what was spent is reported, and what is idle given back.
+/// The interval for reporting spent amounts and giving back idle ones.
 const REPORT: Duration = Duration::from_millis(300);
-/// How often a slice is kept alive that is only reserved.
+/// The interval for renewing a lease that is only reserved.
 const ALIVE: Duration = Duration::from_secs(15);
 
-/// All budgets of which this gateway holds something.
+/// All budgets of which this gateway holds a part.
 pub(crate) struct BudgetLeases {
     held: Mutex<HashMap<LedgerKey, Arc<Held>>>,
     /// The ledgers of a gateway that has no store.
     own: Arc<Own>,
-    /// What is known of the store by its answers.
+    /// Tells by the answers of the store whether it is away.
     silence: Mutex<Silence>,
     bus: Arc<Bus>,
 }
@@ -42,18 +42,18 @@ pub(crate) struct BudgetLeases {
 /// One budget.
 pub(crate) struct Held {
     key: LedgerKey,
-    /// Who holds it, to the ledger. Reports are counted from one on, so that whoever begins anew is another one: else its
-    /// first ones would be taken for those that were heard already.
+    /// The holder's name in the ledger. Reports are numbered from one, so that a new start needs a new name.
+    /// Otherwise the ledger would take its first reports for repetitions.
     holder: String,
     state: Mutex<State>,
     ledgers: Arc<dyn Ledgers>,
-    /// What is written down for the case that this process ends, if anything is.
+    /// The amount that is noted in case this process ends before the ledger knows it.
     noted: tokio::sync::Mutex<Option<Unheard>>,
-    /// One question at a time.
+    /// Allows one request to the ledger at a time.
     asking: tokio::sync::Mutex<()>,
-    /// A call was settled, so that there is something to report.
+    /// A call was settled, so that a report is due.
     news: Notify,
-    /// The same, for the requests that wait for what others have reserved.
+    /// Wakes the requests that wait for the reservations of others.
     settled: Notify,
 }
 
@@ -61,19 +61,19 @@ struct State {
     share: Share,
     rules: BudgetRules,
     about: About,
-    /// When the ledger was last heard.
+    /// The time of the ledger's last answer.
     heard: Option<Instant>,
-    /// It did not answer the last question.
+    /// The ledger did not answer the last request.
     is_silent: bool,
-    /// Other gateways need what is idle here.
+    /// Other gateways need the idle part of this lease.
     is_wanted: bool,
-    /// When what is likely to be needed soon was last reckoned anew.
+    /// The time of the last estimate of the amount that is needed soon.
     beat: Instant,
-    /// So many requests have something of it, or ask for it.
+    /// The number of requests that hold or want a part of it.
     visitors: usize,
 }
 
-/// What a budget is of, for those who hear that it is spent.
+/// Names the budget for listeners that learn that it is spent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct About {
     pub(crate) tenant: Tenant,
@@ -93,18 +93,18 @@ impl BudgetLeases {
         self.silence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The store answers nothing, and not only late.
+    /// The store is away, not only late.
     fn is_away(&self) -> bool {
         self.silence().is_away()
     }
 
-    /// Where the budgets are kept.
+    /// The ledgers that store the budgets.
     pub(crate) fn ledgers(&self, vaults: Option<&Arc<dyn Vaults>>) -> Arc<dyn Ledgers> {
         let kept = vaults.and_then(|vaults| vaults.ledgers());
         kept.unwrap_or_else(|| Arc::clone(&self.own) as Arc<dyn Ledgers>)
     }
 
-    /// The budget, and somebody who reports what becomes of it.
+    /// Finds or opens the budget. A new one starts a task that reports its changes.
     fn visit(
         self: &Arc<Self>,
         ledgers: &Arc<dyn Ledgers>,
@@ -146,12 +146,12 @@ impl BudgetLeases {
         held
     }
 
-    /// Reports what is spent and gives back what is idle, until nothing of the budget is held any more.
+    /// Reports spent amounts and gives back idle ones, until this gateway holds no part of the budget.
     async fn report(self: Arc<Self>, held: Arc<Held>) {
         loop {
             drop(timeout(REPORT, held.news.notified()).await);
             let (is_over, is_due) = {
-                // The list first, as whoever looks for a budget does.
+                // Locks the list first, in the same order as `visit`.
                 let mut all = self.held.lock().unwrap_or_else(PoisonError::into_inner);
                 let state = held.state();
                 let is_over = state.visitors == 0 && state.share.is_empty();
@@ -176,7 +176,7 @@ impl BudgetLeases {
         }
     }
 
-    /// Gives back all that is idle, because somebody needs it.
+    /// Gives back all idle amounts because another gateway needs them.
     async fn give_back(&self, held: &Held) {
         let is_idle = {
             let mut state = held.state();
@@ -184,16 +184,17 @@ impl BudgetLeases {
             state.share.idle() > 0
         };
         if is_idle {
-            // Where that fails it is told with the next report.
+            // If this fails, the next report repeats it.
             drop(self.ask(held, 0).await);
         }
     }
 
-    /// Asks the ledger: tells what was spent, keeps what is likely to be needed soon, and wants so much in all.
+    /// Reports the spent amount to the ledger and asks for `wanted` in all. Keeps the amount that is likely to be
+    /// needed soon.
     async fn ask(&self, held: &Held, wanted: u64) -> Result<Given, VaultError> {
         let _one = held.asking.lock().await;
         if wanted > 0 && self.is_away() {
-            // Whoever reports asks whether it is back.
+            // The reporting task finds out when the store is back.
             return Err(VaultError("the store is away".to_owned()));
         }
         let since = Instant::now();
@@ -205,12 +206,12 @@ impl BudgetLeases {
             }
             let (is_silent, is_wanted) = (state.is_silent, state.is_wanted);
             let (rules, share) = (state.rules, &mut state.share);
-            // Whoever asks often gets some more, so that the next ones need not ask.
+            // A busy budget gets some more, so that the next requests need not ask.
             let most = if is_wanted { 0 } else { rules.max.get().unwrap_or(u64::MAX) / 8 };
             let soon = share.taken().min(most);
             let idle = share.idle();
             let (wants, spare) = match wanted {
-                // Nobody would hear that it is given back, and nothing else comes.
+                // The ledger would not learn of amounts given back, and gives out no others.
                 0 if is_silent => (0, idle),
                 0 => (0, soon),
                 _ => (wanted.saturating_sub(idle).saturating_add(soon), idle),
@@ -245,16 +246,16 @@ impl BudgetLeases {
         Ok(given)
     }
 
-    /// Gives back all that is held, and reports what was spent.
+    /// Gives back all leases, and reports the spent amounts.
     pub(crate) async fn close(&self) {
         let all: Vec<Arc<Held>> = {
             let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
             held.values().cloned().collect()
         };
         for held in all {
-            // Else it would keep what its own requests are likely to need soon.
+            // Otherwise the report keeps the amount that its own requests are likely to need soon.
             held.state().is_wanted = true;
-            // Twice: the first one may only hear what was said before.
+            // Twice: the first call may only deliver the answer to an earlier report.
             for _ in 0..2 {
                 drop(self.ask(&held, 0).await);
                 held.state().is_wanted = true;
@@ -272,8 +273,8 @@ impl Held {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes down what the ledger may not have heard, for the case that this process ends before it has; and that it
-    /// holds a slice from now on, if it does.
+    /// Notes the amount that the ledger may not know, in case this process ends before the ledger does. With
+    /// `is_holder` it also notes that this gateway holds a lease from now on.
     async fn note(&self, is_holder: bool) {
         let mut noted = self.noted.lock().await;
         let unheard = self.state().share.unheard();
@@ -288,7 +289,7 @@ impl Held {
         }
     }
 
-    /// Nothing of this budget is held any more.
+    /// Removes the note because this gateway holds no part of the budget any more.
     async fn forget(&self) {
         let mut noted = self.noted.lock().await;
         *noted = None;

@@ -1,17 +1,17 @@
-//! How many tokens a request is taken to have, for budgets in dollars: rather too many than too few.
+//! Estimates the tokens of a request for budgets in dollars: rather too many than too few.
 
 use thinkthrough_core::tokens::estimate_conservative;
 use thinkthrough_json::Val;
 
-/// A longer text of one word is no text.
+/// A longer word counts as data, not as text.
 const WORD: usize = 4_096;
 /// More than any picture counts for at the providers of our rules, however large it is.
 const PICTURE: u64 = 8_192;
-/// A shorter text is no picture.
+/// The shortest text that can be a picture.
 const LEAST: usize = 64;
-/// How Base64 of PNG, JPEG, GIF and WebP begins.
+/// The Base64 prefixes of PNG, JPEG, GIF and WebP.
 const PICTURES: [&str; 4] = ["iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR"];
-/// Members that name something that stands elsewhere; it counts as a picture.
+/// Members that refer to content elsewhere, which counts as a picture.
 const ELSEWHERE: [&str; 7] =
     ["fileUri", "file_id", "file_uri", "file_url", "image_url", "s3Location", "video_url"];
 
@@ -32,7 +32,7 @@ pub(super) fn tokens(value: Val<'_>) -> u64 {
     leaf(value.raw())
 }
 
-/// Whether what a member names comes along in it.
+/// Whether the content of a member is inside the value, as a data URL.
 fn is_here(value: Val<'_>) -> bool {
     let url = value.as_str().or_else(|| value.text("url"));
     url.is_some_and(|url| url.starts_with("data:"))
@@ -56,7 +56,7 @@ fn leaf(raw: &str) -> u64 {
     }
 }
 
-/// Whether it is all in the letters of Base64, in JSON.
+/// Whether all bytes are Base64 characters, in JSON.
 fn is_base64(data: &str) -> bool {
     data.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-\\".contains(&byte))
 }
@@ -88,7 +88,7 @@ mod tests {
         }
         let document = format!(r#"["JVBERi{}"]"#, "A".repeat(400_000));
         assert!(count(&document) >= 100_000);
-        // A result of a search names pages, and a text of one word is a text.
+        // A search result names pages, and a text of one word is a text.
         assert!(count(r#"{"results":[{"url":"https://a.example","title":"b"}]}"#) < 60);
         let chinese = "\u{6c34}".repeat(20_000);
         assert!(count(&format!(r#"["{chinese}"]"#)) >= 20_000);

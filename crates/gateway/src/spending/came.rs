@@ -1,4 +1,4 @@
-//! What came of an answer, for budgets whose provider says no number.
+//! Estimates the received tokens of an answer, for budgets whose provider reports no count.
 
 use thinkthrough_core::content::Block;
 use thinkthrough_core::event::Event;
@@ -6,32 +6,32 @@ use thinkthrough_core::settled::{AnswerSize, Settled};
 use thinkthrough_core::tokens::AnswerEstimate;
 use thinkthrough_core::usage::Usage;
 
-/// What came of an answer, estimated.
+/// The estimated tokens of an answer so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Came {
     /// Tokens of thoughts.
     pub(crate) thought: u64,
-    /// Tokens of all that came, thoughts among them.
+    /// Tokens of the whole answer, thoughts included.
     pub(crate) all: u64,
     /// It came to its end.
     pub(crate) is_whole: bool,
 }
 
 impl Came {
-    /// So many bytes of text came, those of thoughts among them.
+    /// An estimate from `text` bytes of text, thoughts included.
     pub(super) fn of(thoughts: AnswerEstimate, text: usize, is_whole: bool) -> Self {
         let all = (text as u64).div_ceil(4).saturating_add(thoughts.sealed());
         Came { thought: thoughts.total(), all, is_whole }
     }
 
-    /// What the answer took, by what its provider counted and what came.
+    /// The final size of the answer, from the provider's count and the estimate.
     pub(crate) fn settled(self, usage: Option<&Usage>) -> Settled {
         let size = AnswerSize { thought: self.thought, all: self.all };
         Settled::of(usage, size, self.is_whole)
     }
 }
 
-/// How many bytes of text an event adds.
+/// The bytes of text that an event adds.
 pub(crate) fn text(event: Event<'_>) -> usize {
     match event {
         Event::ThinkingDelta { delta, .. }

@@ -1,4 +1,4 @@
-//! What one request has taken, settled when its answer is over.
+//! The charges of one request, settled when its answer is over.
 
 use super::allow::Room;
 use super::budget_leases::{BudgetLeases, Demand, Denied, Held, Reservation};
@@ -20,7 +20,7 @@ pub(crate) struct RequestCharges {
     limits: Arc<Limits>,
     pub(super) budget_leases: Arc<BudgetLeases>,
     pub(super) reporter: Arc<Reporter>,
-    /// Where gateways share limits.
+    /// The store in which gateways share limits.
     vaults: Option<Arc<dyn Vaults>>,
     charges: Mutex<Charges>,
 }
@@ -30,30 +30,30 @@ struct Charges {
     key: Option<Charge>,
     provider: Option<Charge>,
     paid: Paid,
-    /// A try may be billed although nothing of its answer came.
+    /// A try may be billed although no part of its answer came.
     is_lost: bool,
 }
 
-/// What a request reserved of its key's budgets.
+/// The reservations of one request in its key's budgets.
 #[derive(Debug, Default)]
 pub(super) struct Paid {
     pub(super) budgets: Vec<Reservation>,
-    /// What the request costs, where a budget is in money.
+    /// The price of the request, if a budget is in money.
     pub(super) bill: Option<Bill>,
-    /// The answer is cut where no more can be reserved.
+    /// The answer is cut if no more can be reserved.
     pub(super) is_cut: bool,
 }
 
-/// How many tokens may come before more is to be reserved.
+/// The tokens that may come before more must be reserved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Most {
     pub(crate) thought: Option<u64>,
-    /// Of the whole answer.
+    /// For the whole answer.
     pub(crate) all: Option<u64>,
 }
 
 impl RequestCharges {
-    /// Nothing was taken yet.
+    /// Begins without charges.
     pub(crate) fn open(
         limits: &Arc<Limits>,
         budget_leases: &Arc<BudgetLeases>,
@@ -83,7 +83,7 @@ impl RequestCharges {
         Ok(())
     }
 
-    /// One more try counts at its provider; the one before it cost no tokens, for it gave no answer.
+    /// One more try counts at its provider. The try before it cost no tokens, because it gave no answer.
     pub(super) async fn charge_provider(
         &self,
         whose: Whose,
@@ -97,7 +97,7 @@ impl RequestCharges {
         Ok(())
     }
 
-    /// The try is at its provider so much later at the latest.
+    /// Sets the latest time at which the try reaches its provider.
     pub(super) fn arrives(&self, later: Duration) {
         self.change(|charges| {
             if let Some(charge) = &mut charges.provider {
@@ -120,7 +120,7 @@ impl RequestCharges {
         Ok(charge)
     }
 
-    /// The answer is over: this is what it took, and what came of it.
+    /// Settles all charges at the end of the answer, with its reported counts and the gateway's own estimate.
     pub(crate) fn settle(&self, settled: &Settled, came: Came) {
         let Charges { key, provider, paid, .. } = self.change(std::mem::take);
         let Paid { budgets, bill, .. } = paid;
@@ -135,7 +135,7 @@ impl RequestCharges {
             };
             budget.settle(spent);
         }
-        // Where the provider counts nothing, what was reserved stays taken.
+        // If the provider reports no count, the reservation stays taken.
         let total = Some(settled.total).filter(|total| total.source == TokenSource::Reported);
         let tokens = total.map(|total| total.tokens);
         key.into_iter().chain(provider).for_each(|charge| charge.settle(tokens));
@@ -161,22 +161,22 @@ impl RequestCharges {
         key.into_iter().chain(provider).for_each(|charge| charge.settle(None));
     }
 
-    /// What was reserved of budgets is given back.
+    /// Gives back the reservations in budgets.
     pub(super) fn put_back(&self) {
         drop(self.change(|charges| std::mem::take(&mut charges.paid)));
     }
 
-    /// This was reserved of budgets.
+    /// Takes over reservations in budgets.
     pub(super) fn keep(&self, paid: Paid) {
         self.change(|charges| charges.paid = paid);
     }
 
-    /// How many tokens may come before more is to be reserved.
+    /// The tokens that may come before more must be reserved.
     pub(crate) fn most(&self) -> Most {
         self.change(|charges| charges.paid.most())
     }
 
-    /// Reserves for an answer of so many tokens what this gateway has at hand; says whether that is all.
+    /// Reserves more for an answer of this size from this gateway's leases. Returns whether that suffices.
     pub(super) fn grow_here(&self, to: Room) -> bool {
         self.change(|Charges { paid, .. }| {
             let lacks = paid.lacks(to);
@@ -188,7 +188,7 @@ impl RequestCharges {
         })
     }
 
-    /// Reserves for an answer of so many tokens what the ledgers have; fails where one of them has nothing more.
+    /// Reserves more for an answer of this size from the ledgers. Fails if one of them has no more.
     pub(super) async fn grow(
         self: Arc<Self>,
         to: Room,
@@ -238,7 +238,7 @@ impl Paid {
         Most { thought: of(Unit::Reasoning), all: of(Unit::Money).and_then(paid_for) }
     }
 
-    /// What each budget lacks for an answer of so many tokens.
+    /// The missing amount of each budget for an answer of this size.
     fn lacks(&self, to: Room) -> Vec<u64> {
         let lacks = |one: &Reservation| {
             let wanted = match (one.unit, &self.bill) {

@@ -13,7 +13,7 @@ use thinkthrough_limits::{Ask, OnExceed};
 
 /// The part of an answer that is reserved at first if the answer can be cut and the budget has all of it.
 const FIRST: u64 = 4_096;
-/// How long a request waits for tokens that others have reserved.
+/// The longest wait for tokens that others have reserved.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// No provider takes a lower cap on an answer.
 const LEAST: u64 = 16;
@@ -27,7 +27,7 @@ pub(super) enum Bound {
     Cap,
     /// The provider ends the thought of a whole answer at its own cap.
     Thought,
-    /// Nothing.
+    /// No bound.
     None,
 }
 

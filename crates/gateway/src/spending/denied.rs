@@ -1,4 +1,4 @@
-//! What a caller is told whose budget gives nothing.
+//! Answers to callers whose budget has too little left.
 
 use super::budget_leases::Denied;
 use super::charges::RequestCharges;
@@ -7,9 +7,9 @@ use crate::rejection::{Rejection, rejection};
 use thinkthrough_core::price::Dollars;
 use thinkthrough_limits::{BudgetRules, Scope, Unit};
 
-/// After so many seconds a request may ask again that found everything reserved: some answers are over by then.
+/// The seconds after which a request may ask again if the rest was reserved: some answers are over by then.
 const AGAIN: u64 = 2;
-/// After so many seconds one may that found a store that is late.
+/// The seconds after which a request may ask again if the store was late.
 const SOON: u64 = 1;
 
 impl RequestCharges {

@@ -1,4 +1,4 @@
-//! Where requests and tries are let out, or held.
+//! Admits requests and tries within their limits, or holds them.
 
 use super::charges::RequestCharges;
 use super::limits::{Limited, Whose};
@@ -11,24 +11,24 @@ use std::time::Duration;
 use thinkthrough_client::{Gate, Held, Passing};
 use thinkthrough_limits::{RateLimits, RateUnit};
 
-/// What a refusal is called that a limit made.
+/// The error code of a refusal because of a limit.
 pub(crate) const LIMITED: &str = "rate_limit_exceeded";
 
-/// How long a try is under way at most once it was handed to its connection; of one that takes longer nobody knows when
-/// its provider counts it.
+/// The longest time that a try is under way after its connection took it. The provider's time of counting a slower
+/// one is unknown.
 const UNDER_WAY: Duration = Duration::from_secs(2);
 
-/// When to ask again where the limit could not be asked for.
+/// The wait before asking again if the limit is unknown.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// A wait as `retry-after` says it.
+/// A wait in the form of `retry-after`: whole seconds, at least one.
 pub(crate) fn seconds(wait: Duration) -> u64 {
     u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1)
 }
 
 impl RequestCharges {
-    /// Counts the request at the key that it came with. `tokens` is the most that it may cost; asked for where that
-    /// counts.
+    /// Counts the request at its key. `tokens` gives the most that it may cost, and is called only if tokens are
+    /// limited.
     pub(crate) async fn enter(
         &self,
         pass: Option<&Pass>,
@@ -49,7 +49,7 @@ impl RequestCharges {
         })
     }
 
-    /// What each try of a request to this provider has to pass; nothing where nothing is limited.
+    /// The gate for each try of a request at this provider; `None` without limits.
     pub(crate) fn gate(
         self: &Arc<Self>,
         route: &Route,
@@ -65,14 +65,14 @@ impl RequestCharges {
     }
 }
 
-/// Whose limit it is.
+/// The owner of a limit.
 enum Whom<'a> {
     Key,
     Provider(&'a str),
 }
 
 impl Limited {
-    /// When to ask again.
+    /// The wait before asking again.
     fn wait(&self) -> Duration {
         match self {
             Limited::Reached(refusal) | Limited::Elsewhere(refusal) => refusal.retry_after,
@@ -80,7 +80,7 @@ impl Limited {
         }
     }
 
-    /// What is counted that there is not enough of.
+    /// The unit that has run out.
     fn unit(&self) -> &'static str {
         match self {
             Limited::Reached(refusal) | Limited::Elsewhere(refusal) => refusal.unit.as_str(),
@@ -88,7 +88,7 @@ impl Limited {
         }
     }
 
-    /// What the caller is told.
+    /// The message for the caller.
     fn message(&self, whom: &Whom<'_>) -> String {
         let refusal = match self {
             Limited::Reached(refusal) | Limited::Elsewhere(refusal) => refusal,

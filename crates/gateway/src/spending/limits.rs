@@ -1,8 +1,8 @@
 //! The windows of all keys and providers.
 //!
-//! Gateways that share a store share their limits: each holds some places of one, and takes those without a way to the
-//! store. Where too few are left, the ledger is asked within the request, and other gateways give back what they do not
-//! use. While the store is late, requests wait for it; while it is away, each gateway goes on with its own window.
+//! Gateways that share a store share their limits: each holds some places of a limit, and takes those without a way
+//! to the store. If too few are left, the request asks the ledger, and other gateways give back their unused places.
+//! While the store is late, requests wait for it; while it is away, each gateway goes on with its own window.
 
 use super::silence::Silence;
 use super::window::{Asked, Window};
@@ -16,21 +16,21 @@ use thinkthrough_limits::{RateLimits, RatePermit, RateRefusal};
 use thinkthrough_store::LedgerKey;
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// How long a request waits until other gateways gave back what they do not use, from the first answer on.
+/// The time that a request waits for unused places of other gateways, from the first answer on.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// A store that takes longer for an answer is late.
 const USUAL: Duration = Duration::from_secs(1);
-/// How long a request waits in all, which is longer than a store is silent that is there.
+/// The longest wait in all. A store that is up is never silent for so long.
 const LONGEST: Duration = Duration::from_secs(7);
-/// How often it asks meanwhile.
+/// The interval for asking meanwhile.
 const AGAIN: Duration = Duration::from_millis(50);
-/// How long nothing is asked after a question that got no answer.
+/// The pause after a question without an answer.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How often what is idle is given back, and a store that is away asked again.
+/// The interval for giving back idle places, and for asking whether an absent store is back.
 const REPORT: Duration = Duration::from_millis(300);
 
-/// What was asked within the last minute, for as long as the process lives; a configuration that is read again changes
-/// what may be asked and not what was.
+/// The requests and tokens of the last minute, for as long as the process lives. A changed configuration changes the
+/// limits, not the counts.
 #[derive(Debug)]
 pub(crate) struct Limits {
     holder: String,
@@ -38,19 +38,19 @@ pub(crate) struct Limits {
     silence: Arc<Mutex<Silence>>,
 }
 
-/// Why a request is not let out.
+/// The reason why a request is held.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Limited {
     /// The limit is reached.
     Reached(RateRefusal),
-    /// What is left of it is held by another gateway, which did not give it back in time.
+    /// Another gateway holds the remaining places and did not give them back in time.
     Elsewhere(RateRefusal),
-    /// Nobody knows: the store was late.
+    /// Unknown, because the store was late.
     Unasked,
 }
 
 impl Limited {
-    /// It may get something yet, or not; the store was late, or not.
+    /// Chooses the reason. `may_get`: places may still come free; `was_late`: the store was late.
     fn of(refusal: RateRefusal, may_get: bool, was_late: bool) -> Self {
         match (may_get, was_late) {
             (false, _) => Limited::Reached(refusal),
@@ -60,7 +60,7 @@ impl Limited {
     }
 }
 
-/// Whose window it is: names of the configuration, so that there are few.
+/// The owner of a window, by names of the configuration, so that there are few windows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Whose {
     Key(Tenant),
@@ -106,7 +106,7 @@ impl Limits {
         self.ask(&window, (limits, tokens), &places).await
     }
 
-    /// Takes what the ledger gives.
+    /// Takes places from the ledger.
     async fn ask(
         &self,
         window: &Arc<Window>,
@@ -118,7 +118,7 @@ impl Limits {
         loop {
             let since = Instant::now();
             let asking = window.ask_for_all(&self.holder, &**places);
-            // Others may wait before it, each for an answer that is late.
+            // Other requests may wait before it, each for a late answer.
             let asked = timeout_at(began + LONGEST, asking).await.unwrap_or(Asked::Silent);
             was_late |= since.elapsed() > USUAL;
             if let Some(permit) = window.take(limits, tokens) {
@@ -155,7 +155,7 @@ impl Limits {
         Arc::clone(window)
     }
 
-    /// Somebody gives back what is idle, until nothing of it is held any more.
+    /// Starts a task that gives back idle places, until this gateway holds none.
     fn keep_reporting(self: &Arc<Self>, window: &Arc<Window>, places: &Arc<dyn SharedPlaces>) {
         if !window.begins_reporting() {
             return;
@@ -171,7 +171,7 @@ impl Limits {
         });
     }
 
-    /// Gives back what is held and was not taken.
+    /// Gives back all unused places.
     pub(crate) async fn close(&self, vaults: Option<&Arc<dyn Vaults>>) {
         let Some(places) = vaults.and_then(|vaults| vaults.places()) else { return };
         let all: Vec<Arc<Window>> = {
@@ -179,7 +179,7 @@ impl Limits {
             windows.values().cloned().collect()
         };
         for window in all {
-            // Twice: what was taken a moment ago is kept for the next ones at first.
+            // Twice: the first report keeps recently taken places for the next requests.
             for _ in 0..2 {
                 if window.has_news() {
                     drop(window.report(&self.holder, &*places).await);
@@ -189,7 +189,7 @@ impl Limits {
     }
 }
 
-/// A request that counts in a window, and the tokens that it has reserved there. One that is given up has cost none.
+/// A request that counts in a window, with the tokens that it reserved there. If it is dropped, it cost no tokens.
 #[derive(Debug)]
 pub(super) struct Charge {
     held: Option<(Arc<Window>, RatePermit)>,
@@ -202,7 +202,7 @@ impl Charge {
         Charge { held: Some((Arc::clone(window), permit)), is_alone }
     }
 
-    /// Takes of the window of this gateway, whatever others do.
+    /// Takes from this gateway's window, whatever other gateways do.
     fn alone(
         window: &Arc<Window>,
         limits: &RateLimits,
@@ -213,21 +213,21 @@ impl Charge {
         Ok(Charge::of(window, permit, is_alone))
     }
 
-    /// It is about to go out: it counts until it was said when that was, and a minute longer.
+    /// Marks the request as under way. It counts until [`Charge::stamp`] sets its time, and a minute longer.
     pub(super) fn open(&mut self) {
         if let Some((window, permit)) = &mut self.held {
             window.open(permit);
         }
     }
 
-    /// It is where it goes to so much later at the latest.
+    /// Sets the latest time at which the request reaches its destination.
     pub(super) fn stamp(&mut self, later: Duration) {
         if let Some((window, permit)) = &mut self.held {
             window.stamp(permit, later);
         }
     }
 
-    /// The answer is over and cost so much. Where nobody says how much, what was reserved is the best that is known.
+    /// Settles the request with its tokens. Without a reported count, the reservation is the best estimate.
     pub(super) fn settle(mut self, tokens: Option<u64>) {
         let Some((window, mut permit)) = self.held.take() else { return };
         match tokens {

@@ -1,4 +1,4 @@
-//! What an answer spent that passes as it is: its bytes are read beside the caller, and nothing of them is changed.
+//! Meters an answer that passes unchanged, from a copy of its bytes.
 
 use super::allow::Room;
 use super::came::{Came, text};
@@ -13,18 +13,18 @@ use thinkthrough_core::tokens::AnswerEstimate;
 use thinkthrough_core::usage::Usage;
 use thinkthrough_core::wire::{Dialect, Wire};
 
-/// What reads an answer, before it is there.
+/// The parts of a meter before the answer begins.
 #[derive(Clone)]
 pub(crate) struct Metering {
     pub(crate) wire: &'static dyn Wire,
     pub(crate) dialect: Dialect,
-    /// What is booked of an answer in which nothing can be read.
+    /// The amount to book if no usage can be read from the answer.
     pub(crate) room: Room,
     /// It is a whole answer to a key whose budget blocks.
     pub(crate) is_booked: bool,
 }
 
-/// Reads one answer, and settles what was reserved for it when it is over, or nobody takes more of it.
+/// Reads one answer, and settles its reservation when it is over or its caller stops reading.
 pub(crate) struct Meter {
     reader: Reader,
     spent: Spent,
@@ -53,7 +53,7 @@ impl Meter {
         Meter { reader, spent, room: *room, charges, is_blind: false }
     }
 
-    /// Waits until there is memory for what it holds of a whole answer. Where none is found, it reads no more.
+    /// Waits until there is memory for the buffered part of a whole answer. Without memory it stops reading.
     pub(crate) fn poll_room(&mut self, memory: &mut AnswerRoom, cx: &mut Context<'_>) -> Poll<()> {
         let held = self.reader.holds();
         if held > 0 {
@@ -67,7 +67,7 @@ impl Meter {
         Poll::Ready(())
     }
 
-    /// These bytes go to the caller.
+    /// Reads bytes that go to the caller.
     pub(crate) fn hear(&mut self, bytes: &[u8]) {
         if self.is_blind {
             return;

@@ -1,8 +1,8 @@
-//! What requests may cost: requests and tokens in any minute, for each key and each provider, and the reasoning tokens
-//! and dollars of a key's budgets.
+//! The limits on the cost of requests: requests and tokens in any minute, for each key and each provider, and the
+//! reasoning tokens and dollars of a key's budgets.
 //!
 //! A request of a caller counts once at its key. At the provider each try counts: the first, a retry, a repair, a
-//! fallback. Tokens are reserved as the most that is expected, and settled with what the answer says that it cost.
+//! fallback. Tokens are reserved as the most that is expected, and settled with the count that the answer reports.
 
 mod allow;
 mod bounds;

@@ -1,4 +1,4 @@
-//! What a request may cost before it is sent, and what its answer may.
+//! The cost of a request before it is sent, and of its answer.
 
 use super::bulk;
 use super::came::Came;
@@ -9,7 +9,7 @@ use thinkthrough_core::usage::Usage;
 use thinkthrough_json::Val;
 use thinkthrough_limits::Ask;
 
-/// What a body may grow by when its caps are told otherwise.
+/// The most bytes that a body grows by when the gateway changes its caps.
 const SPARE: u64 = 64;
 
 /// A request at the price of its model.
@@ -21,7 +21,7 @@ pub(super) struct Bill {
 }
 
 impl Bill {
-    /// Refuses a body that goes out at a price that nobody knows.
+    /// Refuses a body whose price is unknown.
     pub(super) fn of(target: &Target, body: Val<'_>) -> Result<Self, Rejection> {
         let name = format!("{}/{}", target.provider, target.model);
         if let Some(tier) = tier::unusual(body) {
@@ -40,20 +40,20 @@ impl Bill {
         Ok(Bill { price, request: bulk::tokens(body).saturating_add(SPARE) })
     }
 
-    /// What the request asks of a budget, if its answer may take so many tokens, and fewer than `least` are of no use.
+    /// The demand on a budget if the answer may take `answer` tokens, and fewer than `least` are of no use.
     pub(super) fn ask(&self, answer: u64, least: u64) -> Ask {
         let request = self.price.of_request(self.request);
         let with = |tokens| request.saturating_add(self.price.of_answer(self.request, tokens));
         Ask { wanted: with(answer), least: with(answer.min(least)) }
     }
 
-    /// How many tokens of the answer so many micro-dollars pay for, the request paid.
+    /// The tokens of the answer that this amount of micro-dollars pays for, after the request.
     pub(super) fn answer_for(&self, micro: u64) -> u64 {
         let left = micro.saturating_sub(self.price.of_request(self.request));
         self.price.answer_for(self.request, left)
     }
 
-    /// What it did cost: what was counted, else what came.
+    /// The final cost, from the provider's count if there is one, else from the estimate.
     pub(super) fn settled(&self, usage: &Usage, came: Came) -> u64 {
         self.price.of(usage).unwrap_or_else(|| {
             let answer = self.price.of_answer(self.request, came.all);

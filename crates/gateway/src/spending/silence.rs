@@ -1,39 +1,40 @@
-//! When a store counts as away: not for one answer that is late, but for a while in which none came at all.
+//! Decides whether a store is away or only late. It is away after a while without any answer.
 //!
-//! Who takes a late store for one that is away goes on alone, and a fleet then lets out its limit several times over.
+//! The difference matters because a gateway goes on alone when the store is away. If a fleet did so for each late
+//! answer, it would exceed its limit several times over.
 
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A store that answers nothing for so long is away. One question may take as long.
+/// A store without any answer for so long is away. One question may take as long.
 pub(super) const AWAY: Duration = Duration::from_secs(4);
 
-/// What is known of a store by its answers. It reads no clock.
+/// The state of a store, judged by its answers. It reads no clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Silence {
-    /// When the last answer came.
+    /// The time of the last answer.
     heard: Option<Instant>,
-    /// Since then a question waits to which nothing came, nor to any other.
+    /// The time of the first question since then that got no answer.
     since: Option<Instant>,
     is_away: bool,
 }
 
 impl Silence {
-    /// An answer came, to whatever question.
+    /// Notes the answer to any question.
     pub(super) fn answered(&mut self, now: Instant) {
         *self = Silence { heard: Some(now), since: None, is_away: false };
     }
 
-    /// A question that was begun then is given up without an answer.
+    /// Notes that a question was given up without an answer. It began at `begun`.
     pub(super) fn unanswered(&mut self, begun: Instant, now: Instant) {
         let since = self.since.map_or(begun, |since| since.min(begun));
-        // What was asked before the last answer has been silent only since that.
+        // For a question from before the last answer, the silence begins with that answer.
         let since = self.heard.map_or(since, |heard| since.max(heard));
         self.since = Some(since);
         self.is_away = now.saturating_duration_since(since) >= AWAY;
     }
 
-    /// Nothing came for so long that the store is away.
+    /// No answer came for so long that the store is away.
     pub(super) fn is_away(&self) -> bool {
         self.is_away
     }
@@ -62,7 +63,7 @@ mod tests {
         assert!(silence.is_away());
         silence.answered(at(5_000));
         assert!(!silence.is_silent() && !silence.is_away());
-        // It was asked long ago, and another one was answered since.
+        // This question is old, but another one was answered since.
         silence.unanswered(at(4_500), at(8_900));
         assert!(silence.is_silent() && !silence.is_away());
         silence.unanswered(at(8_900), at(9_000));

@@ -6,11 +6,11 @@ use thinkthrough_core::tokens::estimate_conservative;
 use thinkthrough_core::wire::Wire;
 use thinkthrough_json::Doc;
 
-/// Room for what comes back where it is the answer of no model.
+/// The reserved tokens for a reply that no model makes.
 const ANSWER: u64 = 8_192;
 
-/// The tokens of a body, and the most that its answers may take; `of` is the API and the rule of its model, where the
-/// body asks one.
+/// The tokens of a body, plus the most that its answers may take. `of` is the API and the rule of the model that the
+/// body asks, if it asks one.
 pub(crate) fn expected(body: &[u8], of: Option<(&dyn Wire, &ModelRule)>) -> u64 {
     let asked = estimate_conservative(&String::from_utf8_lossy(body));
     let extent = of.and_then(|(wire, rule)| {

@@ -1,4 +1,4 @@
-//! One limit: what this gateway holds of it, and who waits for more.
+//! One limit: the places that this gateway holds, and the requests that wait for more.
 
 use super::silence::{AWAY, Silence};
 use crate::store::vault::{SharedPlaces, VaultError};
@@ -15,9 +15,9 @@ pub(super) struct Window {
     key: LedgerKey,
     began: Instant,
     state: Mutex<State>,
-    /// What is known of the store by the answers to all windows.
+    /// Tells by the answers to all windows whether the store is away.
     silence: Arc<Mutex<Silence>>,
-    /// One question at a time.
+    /// Allows one request to the ledger at a time.
     asking: tokio::sync::Mutex<()>,
 }
 
@@ -25,26 +25,27 @@ pub(super) struct Window {
 struct State {
     share: RateShare,
     limits: RateLimits,
-    /// What the requests need that wait for the ledger.
+    /// The needs of the requests that wait for the ledger.
     waiting: BTreeMap<u64, Places>,
     next: u64,
-    /// So many questions were begun; the number of the last one that is over, and the answer to it, if there was one.
+    /// The number of requests to the ledger that were begun. `over` has the number of the last finished one, and its
+    /// answer if there was one.
     begun: u64,
     over: (u64, Option<RateGiven>),
     is_reported: bool,
 }
 
-/// A request that waits; it no longer does when this is dropped.
+/// A waiting request. It stops waiting on drop.
 pub(super) struct Waiter {
     window: Arc<Window>,
     number: u64,
 }
 
-/// What became of a question.
+/// The outcome of a request to the ledger.
 pub(super) enum Asked {
-    /// The ledger said this.
+    /// The ledger's answer.
     Heard(RateGiven),
-    /// No answer came, and the store may be there all the same.
+    /// No answer came, but the store may be up all the same.
     Silent,
     /// The store is away.
     Away,
@@ -65,7 +66,7 @@ impl Window {
         Window { key, began: Instant::now(), state, silence: Arc::clone(silence), asking }
     }
 
-    /// Works on what is known, at a time that no earlier call had.
+    /// Works on the state, with a time that never goes back between calls.
     fn with<T>(&self, work: impl FnOnce(&mut State, Duration) -> T) -> T {
         let mut state = self.state();
         let now = self.began.elapsed();
@@ -76,7 +77,7 @@ impl Window {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// These limits hold from now on.
+    /// Sets the limits that apply from now on.
     pub(super) fn set(&self, limits: &RateLimits) {
         self.state().limits = *limits;
     }
@@ -110,12 +111,12 @@ impl Window {
         self.with(|state, now| state.share.refusal(limits, tokens, given, now))
     }
 
-    /// When the call counts is not known yet.
+    /// Marks the call as under way, with its time still unknown.
     pub(super) fn open(&self, permit: &mut RatePermit) {
         self.with(|state, now| state.share.open(permit, now));
     }
 
-    /// The call is there so much later at the latest.
+    /// Sets the latest time at which the call arrives.
     pub(super) fn stamp(&self, permit: &mut RatePermit, later: Duration) {
         self.with(|state, now| state.share.stamp(permit, now.saturating_add(later), now));
     }
@@ -132,7 +133,7 @@ impl Window {
         self.silence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request waits for so much.
+    /// Registers a waiting request with its needs.
     pub(super) fn wait_for(self: &Arc<Self>, needs: Places) -> Waiter {
         let mut state = self.state();
         state.next += 1;
@@ -141,7 +142,7 @@ impl Window {
         Waiter { window: Arc::clone(self), number }
     }
 
-    /// Asks the ledger for all that wait, unless somebody did meanwhile.
+    /// Asks the ledger on behalf of every waiting request, unless another request did meanwhile.
     pub(super) async fn ask_for_all(&self, holder: &str, places: &dyn SharedPlaces) -> Asked {
         if self.silence().is_away() {
             return Asked::Away;
@@ -149,7 +150,7 @@ impl Window {
         let begun = self.state().begun;
         let _one = self.asking.lock().await;
         let over = self.state().over;
-        // A question that was begun since then was for whoever waits here as well.
+        // A question that another request began meanwhile has asked for this request as well.
         let given = match over.0 > begun {
             true => over.1,
             false if self.silence().is_away() => None,
@@ -162,7 +163,7 @@ impl Window {
         }
     }
 
-    /// Tells the ledger what is held, and asks for what is waited for.
+    /// Reports the held places to the ledger, and asks for the waiting requests.
     pub(super) async fn report(
         &self,
         holder: &str,
@@ -172,7 +173,7 @@ impl Window {
         self.ask(holder, places).await.map(|_| ())
     }
 
-    /// One question; nobody else asks meanwhile.
+    /// Sends one question. The caller holds the lock `asking`.
     async fn ask(&self, holder: &str, places: &dyn SharedPlaces) -> Result<RateGiven, VaultError> {
         let since = Instant::now();
         let (number, limits, report, begun) = self.with(|state, now| {
@@ -200,19 +201,19 @@ impl Window {
         given
     }
 
-    /// Whether the ledger has something to hear, or has to be asked whether it is back.
+    /// Whether there is something to report, or a silent store to be asked.
     pub(super) fn has_news(&self) -> bool {
         let is_silent = self.silence().is_silent();
         self.with(|state, now| is_silent || state.share.has_news(&state.limits, now))
     }
 
-    /// Whether whoever asks has to begin reporting, because nobody does.
+    /// Whether the caller has to start the reporting task, because none runs.
     pub(super) fn begins_reporting(&self) -> bool {
         let mut state = self.state();
         !std::mem::replace(&mut state.is_reported, true)
     }
 
-    /// Whether there is nothing to report any more; then somebody else begins it.
+    /// Whether the reporting task can end. A later request starts a new one.
     pub(super) fn ends_reporting(&self) -> bool {
         let is_silent = self.silence().is_silent();
         self.with(|state, now| {

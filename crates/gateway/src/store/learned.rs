@@ -1,7 +1,7 @@
-//! What refusals have taught about models, for as long as it can be trusted.
+//! Facts about models that refusals taught, each valid for a day.
 //!
-//! Requests read what this process knows, and wait for nobody. What they learn waits here for the store, from where other
-//! gateways and the next process know it (`sharing.rs`).
+//! Requests read the facts that this process knows, without any wait. New facts are queued here for the store, where
+//! other gateways and the next process read them (`sharing.rs`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,13 +12,13 @@ use thinkthrough_core::provider::Target;
 use thinkthrough_store::{About, FACT_AGE, Fact};
 use tokio::sync::Notify;
 
-/// More lessons than this are not known at a time, and no more of them wait for the store. The oldest go.
+/// The most lessons in memory, and the most that wait for the store. The oldest are dropped.
 const MOST: usize = 10_000;
 
 /// The maximum number of refused thoughts per model. The oldest are dropped.
 const MOST_MARKS: usize = 1_000;
 
-/// A model where it is asked, and by whom.
+/// The key of a lesson: tenant, endpoint and model.
 pub(crate) fn about(tenant: Tenant, target: &Target) -> About {
     About { tenant, endpoint: target.base_url.clone(), model: target.model.clone() }
 }
@@ -33,14 +33,14 @@ pub(crate) fn now() -> u64 {
 #[derive(Debug, Default)]
 pub(crate) struct Learned {
     state: Mutex<State>,
-    /// Something waits for the store.
+    /// Signals that a change waits for the store.
     pub(crate) news: Notify,
 }
 
 #[derive(Debug, Default)]
 struct State {
     known: HashMap<About, Lesson>,
-    /// What the store is to be told. A lesson that is not known any more is to be taken out there.
+    /// Changes that the store has not received. An entry without a known lesson deletes the lesson in the store.
     waiting: HashMap<About, Waiting>,
     /// Marks of refused thoughts, with the time of the refusal. They are not stored.
     refused: HashMap<About, BTreeMap<String, u64>>,
@@ -50,34 +50,34 @@ struct State {
 struct Lesson {
     repair: Repair,
     since: u64,
-    /// It stands in the store; once it does not, it is known no more.
+    /// The store has it. If it disappears from the store, it is forgotten here as well.
     is_stored: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     at: u64,
-    /// How often the store did not take it.
+    /// The number of failed writes.
     tries: u32,
 }
 
-/// Something that the store is to be told.
+/// A change to write to the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) about: About,
-    /// What was learned; `None`: it does not hold any more.
+    /// The repair that was learned; `None` deletes the lesson.
     pub(crate) repair: Option<Repair>,
     pub(crate) at: u64,
 }
 
 impl Learned {
-    /// What is known.
+    /// The known repair, if it is still valid.
     pub(crate) fn of(&self, about: &About, now: u64) -> Option<Repair> {
         let lesson = self.lock().known.get(about).copied();
         lesson.filter(|lesson| holds(lesson.since, now)).map(|lesson| lesson.repair)
     }
 
-    /// All that is known, the latest first: about what, and since when.
+    /// All valid lessons, the latest first, with their keys and times.
     pub(crate) fn all(&self, now: u64) -> Vec<(About, Repair, u64)> {
         let state = self.lock();
         let known = state.known.iter().filter(|(_, lesson)| holds(lesson.since, now));
@@ -87,7 +87,7 @@ impl Learned {
         all
     }
 
-    /// A repair helped. Nobody else is to know that of a request of which nothing is kept.
+    /// Learns that a repair helped. If the request must not be stored, only this process knows the lesson.
     pub(crate) fn add(&self, about: About, repair: Repair, now: u64, is_kept: bool) {
         let mut state = self.lock();
         let State { known, waiting, .. } = &mut *state;
@@ -122,7 +122,7 @@ impl Learned {
         known.filter(|(_, since)| holds(**since, now)).map(|(mark, _)| mark.clone()).collect()
     }
 
-    /// A lesson does not hold any more.
+    /// Forgets a lesson that is no longer valid.
     pub(crate) fn forget(&self, about: &About, now: u64) {
         let mut state = self.lock();
         if state.known.remove(about).is_some() {
@@ -132,11 +132,11 @@ impl Learned {
         }
     }
 
-    /// What the store is to be told, what it did not take before last.
+    /// The changes for the store. Changes that it failed to take before come last.
     pub(crate) fn changes(&self, now: u64) -> Vec<Change> {
         let mut state = self.lock();
         let State { known, waiting, .. } = &mut *state;
-        // What holds no more goes from the store by itself.
+        // The store deletes outdated facts by itself.
         waiting.retain(|_, waiting| holds(waiting.at, now));
         let mut all: Vec<_> = waiting.iter().collect();
         all.sort_unstable_by_key(|(_, waiting)| (waiting.tries, waiting.at));
@@ -147,7 +147,8 @@ impl Learned {
         changes.collect()
     }
 
-    /// The store was told. What it does not keep is of a tenant that was erased.
+    /// Notes that the store received a change. `is_kept` is false if the tenant was erased, and then the lesson is
+    /// forgotten.
     pub(crate) fn told(&self, change: &Change, is_kept: bool) {
         let mut state = self.lock();
         let State { known, waiting, .. } = &mut *state;
@@ -161,14 +162,14 @@ impl Learned {
         }
     }
 
-    /// The store could not be told; it is tried again, behind what waits beside it.
+    /// Notes a failed write. The change is tried again after the others.
     pub(crate) fn untold(&self, change: &Change) {
         if let Some(waiting) = self.lock().waiting.get_mut(&change.about) {
             waiting.tries = waiting.tries.saturating_add(1);
         }
     }
 
-    /// These stand in the store now, and no others. A fact of a newer version says nothing here.
+    /// Replaces the stored lessons by these facts. Ignores facts that only a newer version understands.
     pub(crate) fn stored(&self, mut facts: Vec<Fact>, now: u64) {
         facts.sort_unstable_by_key(|fact| std::cmp::Reverse(fact.since));
         let mut state = self.lock();
@@ -188,12 +189,12 @@ impl Learned {
     }
 }
 
-/// What was learned by a clock that is wrong by a day does not hold either.
+/// Also rejects lessons whose time is a day or more in the future, because that clock is wrong.
 fn holds(since: u64, now: u64) -> bool {
     u128::from(now.abs_diff(since)) < FACT_AGE.as_millis()
 }
 
-/// Takes out the oldest where there is no room for one more.
+/// Removes the oldest entry if there is no room for a new one.
 fn make_room<T>(all: &mut HashMap<About, T>, new: &About, at: impl Fn(&T) -> u64) {
     if all.len() < MOST || all.contains_key(new) {
         return;
@@ -259,12 +260,12 @@ mod tests {
         learned.untold(&sign);
         assert_eq!(learned.changes(NOW), [forbid.clone(), sign.clone()]);
         learned.told(&forbid, true);
-        // It was forgotten while the store was told of it.
+        // It was forgotten during the write to the store.
         learned.forget(&of("a", "m"), NOW + 3);
         learned.told(&sign, true);
         assert_eq!(learned.changes(NOW), [change("a", None, NOW + 3)]);
         learned.told(&change("a", None, NOW + 3), true);
-        // Of an erased tenant nothing is left.
+        // The store does not keep lessons of an erased tenant.
         learned.add(of("d", "m"), Repair::Sign, NOW, true);
         learned.told(&change("d", Some(Repair::Sign), NOW), false);
         assert_eq!((learned.changes(NOW), learned.of(&of("d", "m"), NOW)), (vec![], None));
@@ -287,12 +288,12 @@ mod tests {
         let (sign, forbid) = (Some(Repair::Sign), Some(Repair::Forbid));
         learned.stored(facts(&["a", "b", "c"]), NOW);
         assert_eq!(known(&learned), [sign, sign, forbid, None]);
-        // What it is to be told goes first also where that is that a lesson holds no more.
+        // A pending change overrides the store, even if it deletes the lesson.
         learned.forget(&of("c", "m"), NOW);
         learned.stored(facts(&["c", "d"]), NOW);
         assert_eq!(known(&learned), [sign, sign, None, forbid]);
         learned.changes(NOW).iter().for_each(|change| learned.told(change, true));
-        // Whoever was erased is not known any more.
+        // Lessons that disappeared from the store are forgotten.
         learned.stored(facts(&[]), NOW);
         assert_eq!(known(&learned), [None, sign, None, None]);
         let newer = fact("a", "return thoughts of a newer version", NOW);

@@ -1,7 +1,7 @@
 //! How long requests wait for a store.
 //!
-//! A store that stands still costs a request 100 ms in all, whatever it is asked for; and once it was seen to stand
-//! still, nothing: then one request now and then finds out whether it answers again.
+//! A store that stands still costs a request 100 ms in all, for all its reads and writes. Once several calls were
+//! late, requests do not wait at all; then one request now and then finds out whether the store answers again.
 
 use crate::store::vault::{APPEND, LOOKUP, VaultError};
 use std::fmt;
@@ -11,17 +11,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// So many calls in a row that took too long.
+/// The number of late calls in a row that opens the breaker.
 const MOST: u32 = 5;
-/// And over so long a time, in which none was answered: one burst says nothing.
+/// The shortest time over which they must be spread, so that one burst does not open it.
 const LONG: Duration = Duration::from_millis(250);
-/// How often somebody tries a store that stands still.
+/// The interval for trying a store that stands still.
 const PROBE: Duration = Duration::from_millis(500);
 /// The patience of a request that is only shown.
 const PATIENT: Duration = Duration::from_secs(60);
 
-/// Whether a store answers, as all requests see it. What is read and what is written are told apart, because a disk that
-/// takes no more still gives.
+/// The circuit breakers of a store, for all requests. Reads and writes have one each, because a full disk can still
+/// be read.
 #[derive(Debug, Default)]
 pub(crate) struct Breakers {
     reads: Breaker,
@@ -34,10 +34,10 @@ pub(crate) struct Breaker(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// How many took too long since one was answered, and since when.
+    /// The number of late calls since the last answer, and the time of the first.
     late: u32,
     since: Option<Instant>,
-    /// When the next one is let through; `None`: all are.
+    /// The time at which the next call is let through; `None`: all are.
     next: Option<Instant>,
 }
 
@@ -59,12 +59,12 @@ impl Breaker {
         }
     }
 
-    /// A call was answered, whatever it was told.
+    /// Notes that a call was answered, even with an error.
     pub(crate) fn answered(&self) {
         *self.state() = State::default();
     }
 
-    /// A call took too long.
+    /// Notes that a call took too long.
     pub(crate) fn was_late(&self, now: Instant) {
         let mut state = self.state();
         state.late = state.late.saturating_add(1);
@@ -75,49 +75,49 @@ impl Breaker {
     }
 }
 
-/// What one request may still wait for a store.
+/// The time that one request may still wait for a store.
 pub(crate) struct Waits {
     breakers: Arc<Breakers>,
     left: Mutex<Duration>,
 }
 
-/// What came of waiting.
+/// The result of waiting.
 pub(crate) enum Waited<T> {
     Answered(Result<T, VaultError>),
-    /// It took too long, or was not even asked.
+    /// The answer took too long, or the store was not asked.
     Late,
 }
 
 impl Waits {
-    /// Those of a new request. The end of its answer may wait as well, for which the rest is left.
+    /// The time of a new request. A part is left for the end of its answer.
     pub(crate) fn new(breakers: &Arc<Breakers>) -> Self {
         let left = Mutex::new(LOOKUP.saturating_sub(APPEND));
         Waits { breakers: Arc::clone(breakers), left }
     }
 
-    /// Those of a request that nobody waits for at a socket.
+    /// The long patience of a request without a client, such as a preview.
     pub(crate) fn patient() -> Self {
         Waits { breakers: Arc::default(), left: Mutex::new(PATIENT) }
     }
 
-    /// What all requests know of the store.
+    /// The circuit breakers that all requests share.
     pub(crate) fn breakers(&self) -> Arc<Breakers> {
         Arc::clone(&self.breakers)
     }
 
-    /// How long the request may still wait.
+    /// The time that the request may still wait.
     pub(crate) fn left(&self) -> Duration {
         *self.lock()
     }
 
-    /// It waited for so long.
+    /// Subtracts a wait.
     pub(crate) fn took(&self, took: Duration) {
         let mut left = self.lock();
         *left = left.saturating_sub(took);
     }
 
-    /// As [`Waits::answer`], of what is mostly at hand: then the store is not asked, and its answer says nothing
-    /// about whether it stands still.
+    /// Like [`Waits::answer`], for values that are mostly in memory: if the value is ready, the store is not asked,
+    /// and the circuit breaker learns nothing.
     pub(crate) async fn known_answer<T>(
         &self,
         later: impl Future<Output = Result<T, VaultError>>,
@@ -192,7 +192,7 @@ mod tests {
             breaker.was_late(began);
             assert!(breaker.lets(began + ms(20)));
         }
-        // Each call takes longer than anybody waits, and is answered in the end.
+        // Each call takes longer than requests wait, and is answered in the end.
         for at in 1..100 {
             breaker.was_late(began + ms(at * 30));
             breaker.answered();
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// How long one request waits whose calls take so long each, and what came of them.
+    /// The waiting time of one request with `calls` calls of `each`, and the number of answers.
     async fn waited(calls: u64, each: Duration) -> (Duration, usize) {
         let waits = Waits::new(&Arc::default());
         let (began, mut answered) = (tokio::time::Instant::now(), 0);
@@ -218,7 +218,7 @@ mod tests {
     #[tokio::test]
     async fn p_3_all_calls_of_one_request_wait_no_longer_than_one_may() {
         let (took, answered) = waited(50, ms(30)).await;
-        // The clock of the test may be late; nothing may come after the budget is spent.
+        // The clock of the test may be late, but no answer may come after the budget is spent.
         assert!((1..=3).contains(&answered) && took < ms(1_000), "{answered} in {took:?}");
         let (took, answered) = waited(20, ms(10_000)).await;
         assert!(answered == 0 && took < ms(1_000), "{took:?}");

@@ -77,7 +77,7 @@ pub(crate) struct PoolMetrics {
 }
 
 impl PoolMetrics {
-    /// Shows them among the metrics.
+    /// Registers them in the metrics.
     pub(crate) fn register(registry: &mut Registry) -> Self {
         let new = PoolMetrics::default();
         Pool::ALL.into_iter().for_each(|pool| drop(new.of(pool)));
@@ -88,7 +88,7 @@ impl PoolMetrics {
         new
     }
 
-    /// Those of one pool.
+    /// The metrics of one pool.
     pub(crate) fn of(&self, pool: Pool) -> PoolGauges {
         let pool = pool.as_str();
         let of = Of { pool };

@@ -1,7 +1,8 @@
 //! Fair pools: places for which each tenant has a queue of its own, and queues are served in turn.
 //!
 //! The gateway has five of them ([`Pool`]). [`turns`] decides their order; this module adds tasks that wait, a limit
-//! on their time, and metrics. A task that gives up leaves its queue. A [`Place`] that is dropped goes to the next item.
+//! on their time, and metrics. A task that gives up leaves its queue. A [`Place`] that is dropped goes to the next
+//! item.
 
 mod gauges;
 mod room;
@@ -29,7 +30,7 @@ pub(crate) struct FairPool {
 
 struct Inner {
     state: Mutex<State>,
-    /// How long an item may wait for its first turn.
+    /// The longest wait of an item for its first turn.
     wait: Duration,
     gauges: PoolGauges,
 }

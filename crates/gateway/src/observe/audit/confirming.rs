@@ -1,4 +1,4 @@
-//! What a caller hears of its trace before its answer ends, where it asked for that.
+//! Waits for the place of a trace before its answer ends, for callers that ask for it.
 
 use super::{Audit, Place};
 use std::fmt;
@@ -8,12 +8,12 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// How long an answer waits for its trace at most: traffic goes first.
+/// The longest wait of an answer for its trace: traffic goes first.
 const LONGEST: Duration = Duration::from_millis(20);
-/// How long the pause between two looks is.
+/// The pause between two checks.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// A trace on its way to where nothing takes it any more.
+/// A trace on its way to a place where it is safe.
 pub(crate) struct Confirming {
     id: String,
     state: Pin<Box<dyn Future<Output = &'static str> + Send>>,
@@ -26,7 +26,7 @@ impl Confirming {
             let began = Instant::now();
             loop {
                 match audit.place(&tenant, &of) {
-                    // It was taken, and is on no way any more.
+                    // It was taken and waits no longer, so that it is stored.
                     None if audit.traces().is_some() => return "stored",
                     None | Some(Place::Waiting) if began.elapsed() < LONGEST => sleep(PAUSE).await,
                     place => return place.unwrap_or(Place::Waiting).as_str(),
@@ -36,13 +36,13 @@ impl Confirming {
         Confirming { id, state: Box::pin(state) }
     }
 
-    /// Whose state it is.
+    /// The id of the trace.
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
 }
 
-/// Gives the state that `GET /v1/traces/{id}` would give.
+/// Resolves to the state that `GET /v1/traces/{id}` would give.
 impl Future for Confirming {
     type Output = &'static str;
 

@@ -1,4 +1,4 @@
-//! What a trace is found by.
+//! The labels by which a trace is found.
 
 use thinkthrough_core::content::{Content, Speaker};
 use thinkthrough_core::exchange::RequestContext;
@@ -6,7 +6,7 @@ use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::Secret;
 use thinkthrough_core::turns::begins;
 
-/// What is known about a request before its answer.
+/// The facts about a request that are known before its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Labels {
     pub(crate) tenant: Tenant,
@@ -18,7 +18,7 @@ pub(crate) struct Labels {
 }
 
 impl Labels {
-    /// A client that names no session has one for all that grows from the same beginning.
+    /// The labels of a request. Without a named session, all conversations with the same beginning share one.
     pub(crate) fn of(
         tenant: Tenant,
         secret: &Secret,
@@ -46,9 +46,9 @@ impl Labels {
     }
 }
 
-/// A session by the name that its client gave it, which is not long. One that could steer a terminal has blanks in place of
-/// what would, and is told from others by its pseudonym. Nothing is joined and nothing cut short here: a secret in a name
-/// is masked later, and is only found as it came.
+/// The session's name as its client gave it. Replaces control characters, which could steer a terminal, by blanks,
+/// and adds a pseudonym to keep such names apart. Changes no other characters, because a secret in the name is masked
+/// later and is found only in its original form.
 fn named(hint: &str, secret: &Secret) -> String {
     if !hint.contains(char::is_control) {
         return hint.to_owned();

@@ -1,8 +1,9 @@
-//! The audit copy of what models thought: masked here, then kept in the store, behind all traffic.
+//! The audit copy of thoughts: masked here, then stored in the background.
 //!
-//! At the end of an answer its texts are taken ([`Transcript`]), and the draft of its trace goes to one task, which masks it and hands it over to the store with what came meanwhile. There it stands in a journal until the database has
-//! it, or in one of its own where the store is not open yet. Nobody is kept waiting but for a moment who asked to hear
-//! where the trace is: drafts and traces wait up to a bound each, and beyond it they are dropped and counted.
+//! At the end of an answer its texts become a draft ([`Transcript`]). One task masks the drafts and passes them to
+//! the store in batches. The store holds the traces in a journal until the database has them; while the store is not
+//! open, they wait in a separate journal. Only callers that ask for the place of their trace wait for it, and only
+//! briefly. Drafts and traces beyond a bound are dropped and counted.
 
 mod confirming;
 mod labels;
@@ -29,26 +30,26 @@ use thinkthrough_store::{
 };
 use tokio::sync::{Notify, mpsc};
 
-/// So many drafts may wait.
+/// The most drafts that may wait.
 const ROOM: usize = 4_096;
-/// So many bytes of texts may wait; no tenant takes more than it leaves to others.
+/// The most bytes of waiting texts. No tenant takes more than it leaves to others.
 const BYTES: usize = 64 << 20;
-/// So many traces that were dropped are remembered.
+/// The number of dropped traces that are remembered.
 const DROPPED: usize = 4_096;
 
-/// Where traces go.
+/// The destination of traces.
 #[derive(Clone, Debug)]
 pub enum TracesTo {
-    /// Into the store, which is open.
+    /// The open store.
     Store(Traces),
-    /// Into a journal, until it is.
+    /// A journal, until the store is open.
     Early(EarlyTraces),
 }
 
-/// Where traces go, and what covers the secrets in them; `None` while neither the store nor a journal can be used.
+/// Finds the destination of traces and the masker for them. `None` while neither the store nor a journal can be used.
 pub type FindTraces = Box<dyn Fn() -> Option<(TracesTo, Masker)> + Send + Sync>;
 
-/// Where requests leave their traces. Clones are handles to the same one.
+/// Takes the traces of requests. Clones are handles to the same queue.
 #[derive(Clone)]
 pub struct Audit {
     inner: Arc<Inner>,
@@ -56,27 +57,27 @@ pub struct Audit {
 
 struct Inner {
     drafts: mpsc::Sender<TraceDraft>,
-    /// Says that somebody waits for a draft.
+    /// Signals that a caller waits for a draft.
     hurry: Arc<Notify>,
     waiting: Mutex<Waiting>,
-    /// How many could not be masked.
+    /// Counts traces with a text that could not be masked.
     broken: Counter,
     find: FindTraces,
-    /// Where texts are masked.
+    /// The pool for masking texts.
     masking: OnceLock<FairPool>,
 }
 
-/// What was not handed over yet, and what never will be written.
+/// Drafts that still wait, and the latest dropped traces.
 struct Waiting {
     /// By the trace's id.
     drafts: HashMap<String, Draft>,
     room: Room,
-    /// How many were dropped in all.
+    /// The number of dropped traces in all.
     lost: Counter,
     dropped: VecDeque<(String, String)>,
 }
 
-/// A draft that was not handed over yet.
+/// A draft that the store has not received.
 struct Draft {
     tenant: String,
     /// Its bytes.
@@ -85,12 +86,12 @@ struct Draft {
     _room: Option<Reservation>,
 }
 
-/// Where a trace is.
+/// The place of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// It was lost.
     Dropped,
-    /// It stands in the journal of the store, from where the database takes it.
+    /// It is in the journal of the store, and the database has not taken it yet.
     Spooled,
     /// It is on its way into the store.
     Waiting,
@@ -130,26 +131,26 @@ impl Audit {
         Audit { inner }
     }
 
-    /// Texts are masked with places of this pool.
+    /// Sets the pool in which texts are masked.
     pub(crate) fn mask_in(&self, pool: &FairPool) {
-        // It stays the same for as long as the gateway runs.
+        // The first pool stays for as long as the gateway runs.
         drop(self.inner.masking.set(pool.clone()));
     }
 
-    /// Waits until all that was taken is handed over to the store or dropped.
+    /// Waits until every draft has been passed to the store or dropped.
     pub async fn flush(&self) {
         while !self.waiting().drafts.is_empty() {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     }
 
-    /// How many traces were taken and stand neither in the store nor in a journal.
+    /// The number of traces that are neither in the store nor in a journal.
     #[must_use]
     pub fn left(&self) -> u64 {
         self.waiting().drafts.len() as u64
     }
 
-    /// How many traces wait for the store, or in it for its database.
+    /// The number of traces that wait for the store or its database.
     pub(crate) fn waiting_now(&self) -> u64 {
         let handed_over = match (self.inner.find)() {
             Some((TracesTo::Store(traces), _)) => traces.waiting(),
@@ -159,23 +160,23 @@ impl Audit {
         self.left() + handed_over as u64
     }
 
-    /// How many traces were dropped so far.
+    /// The number of traces that were dropped so far.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.waiting().lost.get()
     }
 
-    /// So many that were taken are lost with the end of this process.
+    /// Counts traces that are lost with the end of this process.
     pub fn lose(&self, count: u64) {
         self.waiting().lost.inc_by(count);
     }
 
-    /// How many traces were dropped.
+    /// Counts dropped traces.
     pub(crate) fn lost(&self) -> Counter {
         self.waiting().lost.clone()
     }
 
-    /// How many traces are without a text because masking it broke.
+    /// Counts traces that lack a text because masking it failed.
     pub(crate) fn broken(&self) -> Counter {
         self.inner.broken.clone()
     }
@@ -202,7 +203,7 @@ impl Audit {
         }
     }
 
-    /// Takes a trace, and says where it is as soon as it cannot be lost any more.
+    /// Takes a trace, and reports its place as soon as it is safe.
     pub(crate) fn confirm(&self, draft: TraceDraft, room: Option<Reservation>) -> Confirming {
         let (id, tenant) = (draft.id.clone(), draft.tenant.as_str().to_owned());
         self.take(draft, room);
@@ -210,7 +211,7 @@ impl Audit {
         Confirming::of(self.clone(), tenant, id)
     }
 
-    /// Where a tenant's trace is that is not in the store.
+    /// The place of a tenant's trace that is not in the store.
     pub(crate) fn place(&self, tenant: &str, id: &str) -> Option<Place> {
         {
             let waiting = self.waiting();
@@ -253,14 +254,14 @@ impl Inner {
 }
 
 impl Waiting {
-    /// A draft is none any more; gives whose it was.
+    /// Removes a draft. Returns its tenant.
     fn take_out(&mut self, id: &str) -> Option<String> {
         let Draft { tenant, size, .. } = self.drafts.remove(id)?;
         self.room.give(&Holder::Tenant(tenant.clone()), size);
         Some(tenant)
     }
 
-    /// A draft will never be written.
+    /// Drops a draft that will never be written.
     fn lose(&mut self, id: &str) {
         if let Some(tenant) = self.take_out(id) {
             self.drop_one(id.to_owned(), tenant);
@@ -284,7 +285,7 @@ impl fmt::Debug for Audit {
     }
 }
 
-/// The trace of a request that is over.
+/// The trace of a finished request.
 pub(crate) fn draft(
     summary: &Summary,
     labels: Labels,
@@ -318,19 +319,19 @@ pub(crate) fn draft(
     }
 }
 
-/// How the answer to a request ended.
+/// The way in which the answer to a request ended.
 pub(crate) fn state_of(summary: &Summary) -> TraceState {
     let has_said = summary.said.is_some() && summary.error.is_none();
     match summary.outcome {
         "completed" | "drained" if has_said && summary.status < 400 => TraceState::Whole,
         _ if summary.said.is_some() => TraceState::Cut,
-        // What its answer said is known once that was heard to its end.
+        // The text of an answer that is still read without its caller is known only later.
         "cancelled" if summary.first.is_some() && summary.status < 400 => TraceState::Cut,
         _ => TraceState::Failed,
     }
 }
 
-/// What is known besides: nothing in it was said by a person or a model but names.
+/// Further facts about the request. Only names in them come from persons or models.
 fn metadata(summary: &Summary, transcript: &Transcript, count: TraceCount) -> Raw {
     Raw::build(|w| {
         w.object(|w| {
@@ -364,7 +365,7 @@ fn metadata(summary: &Summary, transcript: &Transcript, count: TraceCount) -> Ra
                 w.field_u64(name, count as u64);
             }
             if !summary.decided.is_empty() {
-                // The whole of it is masked when the trace is.
+                // The whole value is masked together with the trace.
                 let written = |w: &mut Writer| {
                     summary.decided.iter().for_each(|it| it.write(w, str::to_owned));
                 };

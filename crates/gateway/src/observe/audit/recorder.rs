@@ -13,22 +13,22 @@ use thinkthrough_store::{LostTrace, NewTrace, TraceDraft};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
 
-/// So many traces are masked and handed over at once, and synced to the disk together, at most.
+/// The most traces that are masked and handed over at once, and synced to the disk together.
 const BATCH: usize = 512;
-/// So many bytes of texts of one tenant are masked in one turn, and the trace that goes beyond.
+/// The bytes of one tenant's texts that are masked in one turn. The last trace may exceed it.
 const TURN: usize = 1 << 20;
-/// How long a trace waits for others, unless somebody waits for one.
+/// The time that a trace waits for others, unless a caller waits for it.
 const GATHER: Duration = Duration::from_millis(20);
-/// The pauses between two looks whether the store is open grow from the first of these to the second.
+/// The first and the longest pause between two checks whether the store is open.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
-/// The pause before the next try where a journal takes nothing.
+/// The pause before the next try if a journal refuses traces.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Masks and hands over. Clones do the same.
+/// Masks traces and hands them over. Clones do the same.
 #[derive(Clone)]
 pub(super) struct Recorder {
     inner: Weak<Inner>,
-    /// Hears of traces that the database will never have.
+    /// Receives traces that the database will never have.
     lost: LostTrace,
 }
 
@@ -37,10 +37,10 @@ struct Ready {
     tenant: Holder,
     to: TracesTo,
     traces: Vec<NewTrace>,
-    /// The same without masks, which a journal may refuse. They are masked anew where the store is open first.
+    /// The unmasked drafts, in case a journal refuses the traces. They are masked anew if the store opens first.
     drafts: Vec<TraceDraft>,
     ids: Vec<String>,
-    /// How many have a text that could not be masked.
+    /// The number of traces with a text that could not be masked.
     broken: u64,
 }
 
@@ -55,7 +55,7 @@ impl Recorder {
         Recorder { inner, lost: Arc::new(lost) }
     }
 
-    /// Where traces go, as soon as there is a place; `None` where nobody wants to know any more.
+    /// Waits for the destination of traces; `None` if the audit is gone.
     async fn find(&self) -> Option<(TracesTo, Masker)> {
         let [mut pause, longest] = PAUSES;
         loop {
@@ -76,7 +76,7 @@ impl Recorder {
     ) {
         let ids: Vec<String> = drafts.iter().map(|draft| draft.id.clone()).collect();
         match self.masked(tenant, drafts).await {
-            // The other end stays for as long as this one.
+            // The receiver lives as long as this sender.
             Some(masked) => drop(out.send(masked)),
             None => self.leave(&ids, false),
         }
@@ -102,7 +102,7 @@ impl Recorder {
         tokio::task::spawn_blocking(mask).await.ok()
     }
 
-    /// Hands over masked traces. Gives the drafts that a journal refused, to be tried again.
+    /// Hands over masked traces. Returns the drafts that a journal refused, to be tried again.
     async fn hand_over(&self, ready: Vec<Ready>) -> Vec<(Holder, Vec<TraceDraft>)> {
         let (mut store, mut all, mut ids, mut broken) = (None, Vec::new(), Vec::new(), 0);
         let mut again = Vec::new();
@@ -132,7 +132,7 @@ impl Recorder {
         again
     }
 
-    /// These wait no longer: they were handed over, or are lost.
+    /// Removes these from the waiting drafts: they were handed over, or are lost.
     fn leave(&self, ids: &[String], is_handed_over: bool) {
         let Some(inner) = self.inner.upgrade() else { return };
         let mut waiting = inner.waiting();

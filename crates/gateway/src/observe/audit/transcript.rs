@@ -1,13 +1,13 @@
-//! What a model thought and said, as its trace shows it.
+//! The thought and the answer of a model as its trace shows them.
 
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, Thinking};
 
-/// So many bytes of a text are taken; a trace says where there was more. Traces are for people, and what goes back to a
-/// model is kept whole elsewhere.
+/// The most bytes of a text. The trace says if there were more. Traces are for people; the thoughts for models are
+/// stored whole elsewhere.
 const MOST: usize = 1 << 20;
 
-/// The texts of one answer, as they came: nothing in them is masked yet.
+/// The texts of one answer, not masked yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Transcript {
     pub(crate) thought: Bounded,
@@ -20,7 +20,7 @@ pub(crate) struct Transcript {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bounded {
     pub(crate) text: String,
-    /// There was more, so that whoever masks it leaves out what its end may have become.
+    /// There was more text. The masker then leaves out a possible secret at the cut end.
     pub(crate) is_cut: bool,
 }
 
@@ -36,7 +36,7 @@ impl Bounded {
         self.is_cut = fits < text.len();
     }
 
-    /// A further text follows, behind an empty line.
+    /// Appends a further text after an empty line.
     fn add_apart(&mut self, text: &str) {
         if !self.text.is_empty() && !text.is_empty() {
             self.add("\n\n");
@@ -44,7 +44,7 @@ impl Bounded {
         self.add(text);
     }
 
-    /// The same of another answer follows.
+    /// Appends the text of another choice.
     fn join(&mut self, index: usize, further: &Bounded) {
         if !further.text.is_empty() {
             self.add_apart(&format!("[choice {index}]\n"));
@@ -55,7 +55,7 @@ impl Bounded {
 }
 
 impl Transcript {
-    /// The texts of an answer; those of further choices stand behind them, each behind a line with its number.
+    /// The texts of an answer. Further choices follow, each after a line with its number.
     pub(crate) fn of(answer: &Answer) -> Self {
         let mut all = Self::first(&answer.blocks);
         for (index, further) in (1..).zip(&answer.choices) {
@@ -69,7 +69,8 @@ impl Transcript {
 
     fn first(blocks: &[Block]) -> Self {
         let mut all = Self::default();
-        // Payloads of texts and calls hold the thought where none is shown (Gemini's `thoughtSignature`).
+        // If an answer shows no thought, payloads of its texts and calls hold the thought (Gemini's
+        // `thoughtSignature`).
         let mut carried = 0;
         for block in blocks {
             let payload = match block {
@@ -99,7 +100,8 @@ impl Transcript {
     }
 }
 
-/// The payloads of a thought that nobody else can read. A signature alone is a thought whose text was withheld.
+/// The bytes of a thought's payloads that only its provider can read. A signature counts only if the thought has no
+/// text.
 fn sealed(thinking: &Thinking) -> u64 {
     let signature = thinking.signature.as_ref().filter(|_| thinking.thought.is_empty());
     let payloads =

@@ -1,4 +1,4 @@
-//! What is announced of a request: the same things that are counted and logged, in words for whoever watches.
+//! Announces the steps of a request to listeners: the same steps that are counted and logged.
 
 use super::event::{About, Event, Happening, Stream};
 use super::outbox::Outbox;
@@ -16,7 +16,7 @@ use thinkthrough_json::Writer;
 use thinkthrough_mask::Masker;
 use thinkthrough_store::TraceState;
 
-/// Whose request it is, and what it belongs to.
+/// The tenant of a request, its session and its run.
 #[derive(Clone, Debug)]
 pub(crate) struct Whose {
     pub(crate) tenant: Tenant,
@@ -27,7 +27,7 @@ pub(crate) struct Whose {
 }
 
 impl Whose {
-    /// What its events are chosen by.
+    /// The properties by which listeners choose its events.
     pub(super) fn about(&self, summary: &Summary, masker: &Masker) -> Arc<About> {
         let model = summary.upstream.as_ref().map(|upstream| upstream.model.clone());
         Arc::new(About {
@@ -59,7 +59,7 @@ impl Whose {
         self.outbox.tell(channels, Arc::new(Event::new(now(), &about, happening)));
     }
 
-    /// A request came, from this client.
+    /// Announces a new request, from this client.
     pub(crate) fn started(&self, events: &Events, summary: &Summary, client: Option<&str>) {
         self.say(events, summary, "request_started", &|w, masker| {
             masked(w, masker, "client", client.and_then(|it| it.split_whitespace().next()));
@@ -71,7 +71,7 @@ impl Whose {
         });
     }
 
-    /// Something happened to it; what nobody would watch for is not said.
+    /// Announces a step, unless no listener would need it.
     pub(crate) fn hear(&self, events: &Events, summary: &Summary, told: &Progress<'_>) {
         match told {
             Progress::Decided { counts, without, is_relayed, decisions } => {
@@ -143,7 +143,7 @@ impl Whose {
         }
     }
 
-    /// Its answer was heard to its end although its caller went away.
+    /// Announces the end of an answer that was read without its caller.
     pub(crate) fn drained(&self, events: &Events, summary: &Summary) {
         self.say(events, summary, "request_drained", &|w, _| {
             w.field_str("outcome", summary.outcome);
@@ -154,7 +154,7 @@ impl Whose {
 }
 
 impl Events {
-    /// A threshold of a budget was reached, of whatever answer.
+    /// Announces a reached threshold of a budget, for any answer.
     pub(crate) fn budget(&self, reached: &BudgetReached<'_>) {
         let channels = self.answer_events(reached.tenant);
         if channels.is_empty() {
@@ -183,7 +183,7 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A name that somebody else chose.
+/// Writes a masked name from outside the gateway.
 fn masked(w: &mut Writer, masker: &Masker, key: &str, name: Option<&str>) {
     w.str_or_null(key, name.map(|name| plain(name, masker)).as_deref());
 }

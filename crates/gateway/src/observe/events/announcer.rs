@@ -1,4 +1,4 @@
-//! What a model thinks and says, for those who listen now: masked once, as it comes.
+//! Announces thoughts and text of a running answer to listeners, masked once as they come.
 
 use super::channel::Channel;
 use super::event::{About, Happening, Stream};
@@ -10,10 +10,10 @@ use thinkthrough_core::plane::{Masked, MaskedText, Unheard};
 use thinkthrough_json::Writer;
 use thinkthrough_mask::Masker;
 
-/// So many bytes of text make one event at most, and are masked in one turn.
+/// The most bytes of text in one event, and in one masking step.
 pub(super) const PIECE: usize = 64 * 1024;
 
-/// A long text in pieces, which end with whole letters.
+/// Splits a long text into pieces that end with whole characters.
 pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -32,8 +32,7 @@ pub(super) enum Part {
     Text,
 }
 
-/// What came of the block that is being said, for whoever begins to listen in its middle. Nothing of it is masked
-/// while nobody does.
+/// The received part of the current block, for listeners that join in its middle. It is not masked before one joins.
 #[derive(Clone, Default)]
 pub(super) struct OpenBlock {
     at: Option<(Part, usize)>,
@@ -55,7 +54,7 @@ impl OpenBlock {
         }
     }
 
-    /// Whether words of it came.
+    /// Whether the current block has text.
     pub(super) fn is_open(&self) -> bool {
         self.at.is_some() && !self.came.is_empty()
     }
@@ -77,17 +76,17 @@ pub(super) struct Announcer {
     about: Arc<About>,
     channels: Vec<Arc<Channel>>,
     phase: &'static str,
-    /// What of its block is not masked yet.
+    /// The text of each part that is not masked yet.
     streams: [MaskedText; 2],
-    /// The block that is being said, where one is.
+    /// The current block, if any.
     open: Option<(Part, usize)>,
-    /// It has been said that a thought begins.
+    /// The start of the thought was announced.
     is_begun: bool,
-    /// A word of the block has come.
+    /// The block has some text.
     has_come: bool,
-    /// What is masked and not said yet.
+    /// Masked text that was not announced yet.
     ready: String,
-    /// A part of the text was not masked, so that nothing behind it may be said.
+    /// A part of the text was not masked, so that no later text may be announced.
     is_lost: bool,
 }
 
@@ -107,7 +106,7 @@ impl Announcer {
         }
     }
 
-    /// Goes on in the middle of this block: nothing of what came of it is said.
+    /// Joins in the middle of this block, without the text that came before.
     pub(super) fn join(&mut self, open: &OpenBlock) {
         let Some((part, block)) = open.at.filter(|_| !open.came.is_empty()) else { return };
         self.open = Some((part, block));
@@ -170,7 +169,7 @@ impl Announcer {
         }
     }
 
-    /// Words of this block follow; what is left of another one is said before.
+    /// Makes this block the current one. First announces the rest of another open block.
     fn begin(&mut self, part: Part, block: usize) {
         if self.open != Some((part, block)) {
             self.close();
@@ -194,7 +193,7 @@ impl Announcer {
     fn push(&mut self, part: Part, block: usize, delta: &str) {
         self.begin(part, block);
         if part == Part::Thought && !self.is_begun {
-            // Who listens from here on is told what it listens to.
+            // A listener that joins here learns the kind of the text.
             self.begin_thought(block, None);
         }
         self.has_come |= !delta.is_empty();
@@ -208,7 +207,7 @@ impl Announcer {
         }
     }
 
-    /// A thought is complete. Where the wire's last word differs from what came, it is said.
+    /// Ends a thought. Announces the wire's final text if it differs from the received one.
     fn end_thought(&mut self, block: usize, thinking: &Thinking, whole: Option<&str>) {
         self.begin(Part::Thought, block);
         let whole = match whole {
@@ -239,13 +238,13 @@ impl Announcer {
         });
     }
 
-    /// The block that is being said is over, or another one comes in between.
+    /// Ends the current block, or interrupts it for another one.
     fn close(&mut self) {
         self.rest();
         self.open = None;
     }
 
-    /// Says what is left of the block.
+    /// Announces the rest of the block.
     fn rest(&mut self) {
         let Some((part, _)) = self.open else { return };
         let said = self.stream(part).end();
@@ -253,7 +252,7 @@ impl Announcer {
         self.say();
     }
 
-    /// Says what is masked.
+    /// Announces the masked text.
     pub(super) fn say(&mut self) {
         let Some((part, block)) = self.open else { return };
         let delta = std::mem::take(&mut self.ready);
@@ -261,7 +260,7 @@ impl Announcer {
             return;
         }
         if part == Part::Thought && !self.is_begun {
-            // A word that was open when somebody began to listen.
+            // The listener joined in the middle of a word.
             self.begin_thought(block, None);
         }
         let kind = if part == Part::Thought { "thinking_delta" } else { "text_delta" };
@@ -271,14 +270,14 @@ impl Announcer {
         });
     }
 
-    /// Tells it to these from now on.
+    /// Sends all later events to these channels.
     pub(super) fn tune(&mut self, channels: Vec<Arc<Channel>>) {
         if !self.is_lost {
             self.channels = channels;
         }
     }
 
-    /// Says no more of the answer: it could not be masked in time.
+    /// Stops announcing the answer, because it could not be masked in time.
     pub(super) fn lose(&mut self) {
         self.tell(Stream::Lifecycle, "events_lost", &|w| w.u64_or_null("count", None));
         self.channels.clear();

@@ -29,12 +29,12 @@ pub(crate) struct AnswerEvents {
 }
 
 impl AnswerEvents {
-    /// Whether the same listen as when it was looked at last.
+    /// Whether the listeners are the same as at the last look.
     pub(crate) fn is_of(&self, generation: u64) -> bool {
         self.generation == generation
     }
 
-    /// The listeners of this request, if it has one, hear it from here on.
+    /// Updates the listeners of this request. New ones join here.
     pub(crate) fn tune(&mut self, generation: u64, to: Option<(&Events, &Whose, &Summary)>) {
         self.generation = generation;
         let channels = to.map(|(events, whose, _)| events.answer_events(&whose.tenant));
@@ -56,7 +56,7 @@ impl AnswerEvents {
         }
     }
 
-    /// An event of the answer came. Listeners hear the first of several answers to one request.
+    /// Passes on an event of the answer. If a request has several answers, only the first one has listeners.
     pub(crate) fn event(&mut self, event: Event<'_>) {
         if let Some((outbox, announcer)) = &self.announcer {
             outbox.event(announcer, event);
@@ -64,14 +64,14 @@ impl AnswerEvents {
         self.open.event(event);
     }
 
-    /// All events of one piece of the answer came.
+    /// All events of one piece of the answer were passed on.
     pub(crate) fn pause(&mut self) {
         let Some((outbox, announcer)) = &self.announcer else { return };
         outbox.say(announcer, Order::Pause);
         self.until = outbox.holds_back(announcer).then(|| Instant::now() + PATIENCE);
     }
 
-    /// Nothing more came for a while.
+    /// Lets held-back text go after a pause of the answer.
     pub(crate) fn poll_quiet(&mut self, cx: &mut Context<'_>) {
         let (Some(until), Some((outbox, announcer))) = (self.until, &self.announcer) else {
             return;
@@ -86,7 +86,7 @@ impl AnswerEvents {
         }
     }
 
-    /// Nothing more will come.
+    /// Ends the events of the answer.
     pub(crate) fn end(&mut self) {
         self.until = None;
         if let Some((outbox, announcer)) = self.announcer.take() {
@@ -105,7 +105,7 @@ mod tests {
     use thinkthrough_mask::Masker;
     use thinkthrough_mask::Tiers;
 
-    /// What a listener hears that comes after so many letters.
+    /// The events for a listener that joins after `cut` letters.
     async fn heard_from(masker: &Masker, text: &str, cut: usize) -> String {
         let masker = masker.clone();
         let events = Events::masked_by(Arc::new(move || masker.clone()));
@@ -145,7 +145,7 @@ mod tests {
         for cut in 0..text.len() {
             let told = heard_from(&masker, &text, cut).await;
             for secret in [key.as_str(), "PIIalpha77", "PIIbeta88"] {
-                // Letters are told one by one, so that those of a secret would stand apart.
+                // Letters come one by one, so that the letters of a secret would be separate.
                 let said: String = told
                     .split("\"delta\":\"")
                     .skip(1)

@@ -1,7 +1,7 @@
-//! The last events of one scope, and those who listen to it.
+//! The last events of one scope, and its listeners.
 //!
-//! A listener has a place in the ring and reads from there at its own pace. Whoever is slower than the ring is long has
-//! lost what fell out of it, and is told how much that was; nobody else notices.
+//! A listener has a position in the ring and reads from there at its own pace. A listener that falls behind by more
+//! than the ring loses the oldest events, and receives their number. It does not slow down others.
 
 use super::event::{Event, lost};
 use super::filter::{Filter, Subscription};
@@ -16,18 +16,18 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// So many events are kept of a scope, and so many bytes of them.
+/// The most events that a scope holds, and the most bytes.
 const EVENTS: usize = 8_192;
 const BYTES: usize = 1 << 20;
-/// How long a scope's events are kept after its last listener went, so that one that was cut off can go on.
+/// The time that a scope's events outlive its last listener, so that a listener that was cut off can go on.
 const LINGER: Duration = Duration::from_secs(60);
-/// So many bytes are given to a listener at a time.
+/// The most bytes that a listener gets at a time.
 const PIECE: usize = 64 * 1024;
 
-/// One scope that somebody listens to.
+/// One scope with listeners.
 pub(super) struct Channel {
     pub(super) scope: Scope,
-    /// No other channel, of this process or another one, has the same: what an id begins with.
+    /// Prefix of all event ids. No other channel, of this or another process, has the same.
     token: String,
     ring: Mutex<Ring>,
     /// The number of the next event.
@@ -40,7 +40,7 @@ struct Ring {
     first: u64,
     bytes: usize,
     listeners: usize,
-    /// When the last of them went.
+    /// The time at which the last listener left.
     left: Instant,
 }
 
@@ -71,13 +71,13 @@ impl Channel {
         self.ring().listeners
     }
 
-    /// Nobody listens, and has not for a while.
+    /// The channel had no listeners for a while.
     pub(super) fn is_forgotten(&self) -> bool {
         let ring = self.ring();
         ring.listeners == 0 && ring.left.elapsed() >= LINGER
     }
 
-    /// Something happened.
+    /// Appends an event.
     pub(super) fn tell(&self, event: &Arc<Event>) {
         let mut ring = self.ring();
         ring.bytes += event.size();
@@ -109,12 +109,12 @@ pub(crate) struct Encoded {
     pub(crate) json: String,
 }
 
-/// Somebody who listens.
+/// A listener.
 pub(crate) struct Listener {
     events: Events,
     channel: Arc<Channel>,
     filter: Filter,
-    /// The number of the next event that it has not heard.
+    /// The number of the next event to deliver.
     at: u64,
     /// It went on from an event that this channel does not know.
     is_lost: bool,
@@ -133,7 +133,7 @@ impl Listener {
         let known = after.as_deref().and_then(|id| channel.number(id));
         let known = known.and_then(|number| number.checked_add(1)).filter(|at| *at <= next);
         let is_lost = after.is_some() && known.is_none();
-        // What is still there of what it does not know about, it hears.
+        // After an unknown id the listener gets all events that are still in the ring.
         let at = known.unwrap_or(if is_lost { first } else { next });
         let came = channel.came.subscribe();
         Listener { events, channel, filter, at, is_lost, came, _place: None }
@@ -145,22 +145,22 @@ impl Listener {
         self
     }
 
-    /// The id that stands for all that was heard so far.
+    /// The id of the last delivered event.
     pub(crate) fn id(&self) -> String {
         self.channel.id(self.at.saturating_sub(1))
     }
 
-    /// What it has not heard yet. Waits until there is something.
+    /// The next undelivered events. Waits until there are some.
     pub(crate) async fn next(&mut self) -> Vec<Encoded> {
         loop {
-            // Seen before it is looked at, so that nothing slips in between.
+            // Marked as seen before the look, so that no event is missed in between.
             self.came.borrow_and_update();
             let told = self.take();
             if !told.is_empty() {
                 return told;
             }
             if self.came.changed().await.is_err() {
-                // Its channel is this listener's own, so that it stays.
+                // The listener owns its channel, so that this never happens.
                 std::future::pending::<()>().await;
             }
         }

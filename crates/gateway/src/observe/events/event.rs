@@ -1,16 +1,16 @@
-//! One event, and how it is written.
+//! One event, and its JSON.
 
 use std::sync::Arc;
 use thinkthrough_json::Writer;
 
-/// What an event belongs to.
+/// The stream that an event belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stream {
-    /// What models think and say.
+    /// Thoughts and texts of models.
     Thinking,
-    /// What a budget says.
+    /// Thresholds of budgets.
     Budget,
-    /// How requests come and go.
+    /// The beginning and end of requests.
     Lifecycle,
 }
 
@@ -26,7 +26,7 @@ impl Stream {
     }
 }
 
-/// The request that an event is about, as far as listeners choose by it.
+/// The request of an event, with the properties by which listeners choose.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct About {
     pub(super) trace: String,
@@ -34,13 +34,13 @@ pub(super) struct About {
     /// The session as it is shown.
     pub(super) shown_session: Option<String>,
     pub(super) run: Option<String>,
-    /// The model as the caller named it, and as its provider does.
+    /// The model's name from the caller, and its name at the provider.
     pub(super) asked: String,
     pub(super) model: String,
     pub(super) provider: String,
 }
 
-/// What happened; `data` writes what there is to say about it, behind the trace.
+/// A new event. `data` writes its own fields after the trace id.
 #[derive(Clone, Copy)]
 pub(super) struct Happening<'a> {
     pub(super) stream: Stream,
@@ -48,12 +48,12 @@ pub(super) struct Happening<'a> {
     pub(super) data: &'a dyn Fn(&mut Writer),
 }
 
-/// An event as it is kept: its id differs from one channel to the other.
+/// A stored event. Its id differs from one channel to the other.
 pub(super) struct Event {
     pub(super) stream: Stream,
     pub(super) kind: &'static str,
     pub(super) about: Arc<About>,
-    /// Everything behind the id.
+    /// The JSON after the id.
     rest: String,
 }
 
@@ -77,7 +77,7 @@ impl Event {
         Event { stream, kind, about: Arc::clone(about), rest }
     }
 
-    /// About how much it takes in memory.
+    /// Its approximate size in memory.
     pub(super) fn size(&self) -> usize {
         self.rest.len() + 128
     }
@@ -88,7 +88,7 @@ impl Event {
     }
 }
 
-/// What a listener is told that has missed so many events; `None`: nobody knows how many.
+/// The event for a listener that missed `count` events; `None` if their number is unknown.
 pub(super) fn lost(id: &str, at: u64, count: Option<u64>) -> String {
     let mut out = Writer::new();
     out.object(|w| {

@@ -1,9 +1,9 @@
-//! What a listener wants to hear: the parameters of its address.
+//! The parameters of a listener's address.
 
 use super::event::{Event, Stream};
 use crate::accept::place::unescaped;
 
-/// Which events are wanted. Of one parameter any value, of several all; one that is not there wants everything.
+/// Chooses events. An event matches if it has one of the values of every given parameter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Filter {
     streams: Vec<String>,
@@ -14,15 +14,15 @@ pub(crate) struct Filter {
     providers: Vec<String>,
 }
 
-/// What is wanted, and from where on.
+/// The wanted events, and the starting point.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Subscription {
     pub(super) filter: Filter,
-    /// The last event that was heard.
+    /// The id of the last event that the listener received.
     pub(crate) after: Option<String>,
 }
 
-/// What may stand in the address.
+/// The known parameters.
 const NAMES: &str = "stream, types, session, trace, model, provider, after";
 
 impl Subscription {
@@ -50,7 +50,7 @@ impl Subscription {
                 _ => return Err(format!("`{}` is none of {NAMES}", plain(name))),
             };
             match name {
-                // Names of the gateway's own, which have no comma.
+                // These are the gateway's own names, which contain no comma.
                 "stream" | "types" => list.extend(value.split(',').map(str::to_owned)),
                 _ => list.push(value),
             }

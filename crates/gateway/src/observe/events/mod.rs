@@ -1,9 +1,9 @@
-//! What happens at this moment, for whoever listens at `/v1/events`: requests as they come and go, and what models think
-//! and say meanwhile, masked.
+//! Live events for listeners at `/v1/events`: the beginning and end of requests, and the thoughts and texts of models
+//! meanwhile, masked.
 //!
-//! Nothing of it comes from the store, and nothing is kept but the last of it, in memory, so that a listener that was cut
-//! off can go on where it was ([`channel`]). While nobody listens, none of it is written, masked or kept: a request looks
-//! at one number. A text is masked once, however many listen ([`announcer`]), and a long one on a thread of its own
+//! Events never come from the store. Only the latest ones are held, in memory, so that a listener that was cut off
+//! can go on where it was ([`channel`]). Without listeners, no event is written, masked or held: a request looks at
+//! one number. A text is masked once for all listeners ([`announcer`]), and a long one on a thread of its own
 //! ([`outbox`]).
 
 mod announced;
@@ -30,18 +30,18 @@ use std::sync::{Arc, PoisonError, RwLock};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_mask::Masker;
 
-/// So many scopes are kept, those included whose listeners were cut off.
+/// The most scopes that are held, including scopes whose listeners were cut off.
 const CHANNELS: usize = LISTENERS;
 
-/// Gives what covers secrets. It is asked for each text, because its key may be read from a store that opens late.
+/// Gives the current masker. Called for each text, because its key may come from a store that opens late.
 pub type FindMasker = Arc<dyn Fn() -> Masker + Send + Sync>;
 
-/// Whose requests a listener hears.
+/// The requests that a listener receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// Those of these tenants: a caller without a key of the gateway may be one at each upstream.
+    /// Requests of these tenants: a caller without a gateway key may be one tenant at each upstream.
     Tenants(Vec<Tenant>),
-    /// Everybody's, for whoever runs the gateway.
+    /// All requests, for the operator.
     All,
 }
 
@@ -54,7 +54,7 @@ impl Scope {
     }
 }
 
-/// Where everything that happens is announced. Clones are handles to the same place.
+/// Announces events to listeners. Clones are handles to the same place.
 #[derive(Clone)]
 pub struct Events {
     inner: Arc<Inner>,
@@ -68,30 +68,30 @@ struct Inner {
 }
 
 impl Events {
-    /// Nobody listens yet.
+    /// Events without listeners.
     #[must_use]
     pub fn masked_by(masker: FindMasker) -> Self {
         let (generation, channels) = (AtomicU64::new(0), RwLock::default());
         Events { inner: Arc::new(Inner { generation, channels, masker }) }
     }
 
-    /// What stands for who listens now. As long as it is the same, nobody came or went; 0: nobody ever came.
+    /// The generation of listeners. It changes when one comes or goes, and is 0 before the first.
     pub(crate) fn generation(&self) -> u64 {
         self.inner.generation.load(Ordering::Acquire)
     }
 
-    /// Where somebody hears this tenant.
+    /// The channels that receive events of this tenant.
     fn answer_events(&self, tenant: &Tenant) -> Vec<Arc<Channel>> {
         let channels = self.inner.channels.read().unwrap_or_else(PoisonError::into_inner);
         channels.iter().filter(|channel| channel.scope.holds(tenant)).map(Arc::clone).collect()
     }
 
-    /// What covers the secrets in events now.
+    /// The current masker.
     fn masker(&self) -> Masker {
         (self.inner.masker)()
     }
 
-    /// Begins to listen. The pool of listeners says how many may.
+    /// Begins to listen. The pool of listeners limits their number.
     pub(crate) fn listen(&self, scope: Scope, subscription: Subscription) -> Listener {
         let mut channels = self.inner.channels.write().unwrap_or_else(PoisonError::into_inner);
         let known = channels.iter().find(|channel| channel.scope == scope).map(Arc::clone);
@@ -109,11 +109,11 @@ impl Events {
                 channel
             }
         };
-        // While the list is locked, so that nobody takes the channel away in between.
+        // Joins while the list is locked, so that the channel cannot be removed in between.
         Listener::new(self.clone(), channel, subscription)
     }
 
-    /// Forgets a channel that nobody came back to.
+    /// Removes a channel whose listeners did not come back in time.
     fn forget(&self, channel: &Arc<Channel>) {
         let mut channels = self.inner.channels.write().unwrap_or_else(PoisonError::into_inner);
         if channel.is_forgotten() {
@@ -127,7 +127,7 @@ impl Events {
     }
 }
 
-/// Tells it to all these channels.
+/// Sends an event to all these channels.
 fn tell(channels: &[Arc<Channel>], about: &Arc<About>, happening: Happening<'_>) {
     if !channels.is_empty() {
         let event = Arc::new(Event::new(now(), about, happening));

@@ -1,7 +1,7 @@
 //! The events of one request on their way to its listeners, in their order.
 //!
-//! An async worker that masks a long text cannot answer others meanwhile. So a thread with a place of the masking pool
-//! masks it, and all events that come meanwhile wait behind it.
+//! An async worker that masks a long text cannot answer others meanwhile. So a thread with a place of the masking
+//! pool masks it, and all events that come meanwhile wait behind it.
 
 use super::announcer::{Announcer, OpenBlock, PIECE, pieces};
 use super::channel::Channel;
@@ -16,13 +16,13 @@ use thinkthrough_core::plane::Tenant;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 
-/// So many bytes of text that came together are masked where they come.
+/// The bytes of text that are masked at once, without a thread, between two pauses.
 const SHORT: usize = 8 * 1024;
 
 /// The announcer of an answer.
 pub(super) type SharedAnnouncer = Arc<Mutex<Announcer>>;
 
-/// An order to a announcer.
+/// An order to an announcer.
 pub(super) enum Order {
     Tune(Vec<Arc<Channel>>),
     Join(Box<OpenBlock>),
@@ -34,7 +34,7 @@ pub(super) enum Order {
     Lose,
 }
 
-/// A copy of an event of the answer, which has to wait. Events that no announcer announces have none.
+/// A copy of an event of the answer that has to wait. Events that are not announced have no copy.
 pub(super) enum Owned {
     ThinkingStart(usize, String),
     ThinkingDelta(usize, String),
@@ -90,7 +90,7 @@ impl Owned {
     }
 }
 
-/// How many bytes of an event are masked.
+/// The bytes of an event that are masked.
 fn size(event: &Event<'_>) -> usize {
     match event {
         Event::ThinkingDelta { delta, .. } | Event::TextDelta { delta, .. } => delta.len(),
@@ -102,7 +102,7 @@ fn size(event: &Event<'_>) -> usize {
     }
 }
 
-/// A step on the way, and how many bytes are masked in it.
+/// A step of the outbox, with the bytes that are masked in it.
 enum Step {
     Say(SharedAnnouncer, Order, usize),
     Tell(Vec<Arc<Channel>>, Arc<Told>),
@@ -125,7 +125,7 @@ impl Step {
         }
     }
 
-    /// The step without a text that cannot be masked: its announcer says no more.
+    /// Replaces a text that cannot be masked: its announcer stops.
     fn lose(self) {
         match self {
             Step::Say(announcer, Order::Event(_) | Order::Join(_), _) => {
@@ -170,11 +170,11 @@ struct Inner {
 #[derive(Default)]
 struct State {
     steps: VecDeque<Step>,
-    /// Bytes that were masked where they came since the last pause.
+    /// The bytes that were masked at once since the last pause.
     short: usize,
     /// A step is being taken, or a task takes one after the other.
     is_busy: bool,
-    /// A announcer says no more, because there was no room for its text.
+    /// An announcer has stopped, because there was no room for its text.
     is_lost: bool,
 }
 
@@ -187,12 +187,12 @@ impl Outbox {
         Outbox { inner: Arc::new(inner) }
     }
 
-    /// Tells an event that is masked already.
+    /// Sends an event that is masked already.
     pub(super) fn tell(&self, channels: Vec<Arc<Channel>>, event: Arc<Told>) {
         self.put(Step::Tell(channels, event));
     }
 
-    /// An event of the answer. It is copied only if it has to wait.
+    /// Passes on an event of the answer. Copies it only if it has to wait.
     pub(super) fn event(&self, announcer: &SharedAnnouncer, event: Event<'_>) {
         let size = size(&event);
         let mut state = self.inner.state();
@@ -214,10 +214,10 @@ impl Outbox {
         }
     }
 
-    /// Something else for a announcer.
+    /// Passes an order to an announcer.
     pub(super) fn say(&self, announcer: &SharedAnnouncer, said: Order) {
         let size = match &said {
-            // Enough of an open block is masked that a secret is known that began in it.
+            // Joining masks the open block so far, to find a secret that began in it. This size sends it to a thread.
             Order::Join(open) if open.is_open() => SHORT + 1,
             _ => 0,
         };
@@ -227,7 +227,7 @@ impl Outbox {
         self.put(Step::Say(Arc::clone(announcer), said, size));
     }
 
-    /// Whether a announcer holds back the end of a text. A busy one may.
+    /// Whether an announcer holds back the end of a text. A busy one may.
     pub(super) fn holds_back(&self, announcer: &SharedAnnouncer) -> bool {
         self.inner.state().is_busy || locked(announcer).holds_back()
     }

@@ -1,4 +1,4 @@
-//! What figures are told apart by.
+//! The labels of the metrics.
 
 use super::Word;
 use prometheus_client::encoding::EncodeLabelSet;

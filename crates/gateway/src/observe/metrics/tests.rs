@@ -5,7 +5,7 @@ use thinkthrough_core::price::Price;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::settled::AnswerSize;
 
-/// Everything that can happen to one request for this model.
+/// Reports every kind of step for one request of this model.
 fn live(metrics: &Metrics, names: &Names, caller: &str, model: &str) {
     let mut summary = Summary::new(7, "/v1/messages");
     let mut tell = |told: Progress<'_>| {

@@ -1,7 +1,8 @@
-//! What a request reserves of a budget before it goes out, and what more it reserves while its answer comes.
+//! Reserves a part of a budget before a request goes out, and more while its answer comes.
 //!
-//! Two things may be missing. What is spent does not come back: the request is refused at once. What others have reserved
-//! comes back when their answers are over: the request waits a little, and is told to ask again if that was not enough.
+//! A budget can be short in two ways. Spent amounts do not come back, so that the request is refused at once. Amounts
+//! reserved by other requests come back when their answers are over: the request waits a little, and if that was not
+//! enough, its caller is asked to try again.
 
 use super::{About, BudgetLeases, Held};
 use crate::store::vault::{Ledgers, VaultError};
@@ -14,69 +15,69 @@ use thinkthrough_store::LedgerKey;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-/// So long a request waits for all that it wants, before it takes less.
+/// The time that a request waits for its whole amount, before it takes less.
 const SOON: Duration = Duration::from_secs(1);
-/// How often it asks the ledger meanwhile, where other gateways hold something.
+/// The interval for asking the ledger meanwhile, if other gateways hold a part.
 const AGAIN: Duration = Duration::from_millis(50);
-/// How often it looks whether it waited long enough, where nobody else holds anything.
+/// The interval for checking whether the wait is over, if no other gateway holds a part.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long it waits in all for a store that is late, which is longer than one is silent that is there.
+/// The longest wait for a late store. A store that is up is never silent for so long.
 const LONGEST: Duration = Duration::from_secs(7);
-/// How long nothing is asked after a question that got no answer.
+/// The pause after a question without an answer.
 const PAUSE: Duration = Duration::from_millis(200);
-/// So long before others may take a slice, this gateway stops spending it.
+/// This gateway stops spending a lease so long before others may take it.
 const MARGIN: Duration = Duration::from_secs(10);
 
-/// What a request demands of a budget.
+/// The demand of a request on a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Demand {
-    /// The most that it may take, and what is of no use below.
+    /// The greatest amount, and the least useful one.
     pub(crate) ask: Ask,
-    /// What is reserved at first, if the budget has all that is wanted: the rest is reserved while the answer comes.
+    /// The first reservation, if the budget can cover the wanted amount. The rest is reserved while the answer comes.
     pub(crate) first: u64,
-    /// How long it waits for what others have reserved.
+    /// The longest wait for the reservations of others.
     pub(crate) patience: Duration,
-    /// What it has reserved already.
+    /// The amount that the request has reserved already.
     pub(crate) own: u64,
 }
 
-/// What a request reserved of one budget. One that is given up spent nothing.
+/// The part of one budget that a request reserved. A dropped reservation counts as unspent.
 pub(crate) struct Reservation {
     held: Option<Arc<Held>>,
     tokens: u64,
-    /// So much of that was used when more was reserved last.
+    /// The part that was used at the last increase.
     came: u64,
     pub(crate) unit: Unit,
-    /// The cap that holds for it, if that is less than it wanted.
+    /// The cap that applies, if it is lower than the wanted amount.
     pub(crate) granted: Option<u64>,
-    /// What the rules demand of it because the budget is spent.
+    /// The action that the rules demand because the budget is spent.
     pub(crate) exceeded: Option<OnExceed>,
 }
 
-/// Why a request gets nothing.
+/// The reason why a request gets no part of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Denied {
-    /// What is not spent is less than the least that is of use.
+    /// The unspent rest is less than the least useful amount.
     Spent { used: u64, max: u64, least: u64 },
-    /// What is not spent is reserved by others at this moment.
+    /// Other requests have reserved the unspent rest at this moment.
     Reserved { used: u64, max: u64 },
-    /// The store is away, and what is held of the budget is used up.
+    /// The store is away, and this gateway's lease is used up.
     Unknown,
     /// The store answers late.
     Unasked,
 }
 
 impl Demand {
-    /// All of it at once, without waiting.
+    /// Demands the whole amount at once, without waiting.
     pub(crate) fn of(ask: Ask) -> Self {
         Demand { ask, first: ask.wanted, patience: Duration::ZERO, own: 0 }
     }
 
-    /// What is enough after so long a wait, while others hold or have reserved something.
+    /// The amount that suffices after this wait, while others hold or have reserved a part.
     fn floor(&self, waited: Duration, has_others: bool) -> u64 {
         let least = self.ask.least.max(1);
         match waited < SOON.min(self.patience) {
-            // Too little of it here may be what is missing elsewhere, and the other way round.
+            // Other gateways may hold the amounts that are missing here, and the other way round.
             true if has_others => self.ask.wanted,
             true => least.max(self.ask.wanted / 4),
             false => least,
@@ -85,7 +86,7 @@ impl Demand {
 }
 
 impl BudgetLeases {
-    /// Reserves tokens of a budget, as many as there are and are wanted.
+    /// Reserves tokens of a budget, up to the wanted amount.
     pub(crate) async fn reserve(
         self: &Arc<Self>,
         ledgers: &Arc<dyn Ledgers>,
@@ -95,7 +96,7 @@ impl BudgetLeases {
     ) -> Result<Reservation, Denied> {
         let unit = about.unit;
         let held = self.visit(ledgers, key, rules, about);
-        // From here on a caller that goes away, or is refused, is no visitor any more.
+        // From here on, dropping `visit` ends the visit of a caller that goes away or is refused.
         let mut visit = Reservation {
             held: Some(Arc::clone(&held)),
             tokens: 0,
@@ -114,25 +115,25 @@ impl BudgetLeases {
         match self.take(&held, max, Demand { patience, ..demand }).await {
             Ok((tokens, is_less)) => {
                 visit.tokens = tokens;
-                // Nobody is told less for what others have reserved, unless the budget is a hard one.
+                // Reservations of others lower the cap only for a hard budget.
                 let left = if is_hard { tokens } else { held.left(max).max(tokens) };
                 visit.granted = (is_less && left < wanted).then_some(left);
             }
             Err(denied) if is_hard => return Err(denied),
             Err(Denied::Spent { .. }) => visit.exceeded = Some(rules.on_exceed),
-            // Nobody is stopped for what others have reserved, or for what nobody knows.
+            // Reservations of others and unknown amounts stop no request of a soft budget.
             Err(Denied::Reserved { .. } | Denied::Unasked | Denied::Unknown) => {}
         }
         Ok(visit)
     }
 
-    /// Reserves more for an answer that goes on, or as much of it as there is.
+    /// Reserves more for an answer that goes on, up to the demanded amount.
     pub(crate) async fn grow(&self, held: &Held, demand: Demand) -> Result<u64, Denied> {
         let max = held.state().rules.max.get().unwrap_or(u64::MAX);
         self.take(held, max, demand).await.map(|(tokens, _)| tokens)
     }
 
-    /// Takes tokens; gives how many, and whether that is less than was wanted because there are no more.
+    /// Takes tokens. Returns their number, and whether the budget had fewer than wanted.
     async fn take(&self, held: &Held, max: u64, demand: Demand) -> Result<(u64, bool), Denied> {
         let Ask { wanted, least } = demand.ask;
         let least = least.max(1);
@@ -144,7 +145,7 @@ impl BudgetLeases {
             let mut settled = pin!(held.settled.notified());
             settled.as_mut().enable();
             let asking = timeout_at(began + LONGEST, self.ask(held, wanted));
-            // Others may wait before it, each for an answer that is late.
+            // Other requests may wait before it, each for a late answer.
             let late = || Err(VaultError("the ledger is late".to_owned()));
             let heard = asking.await.unwrap_or_else(|_| late());
             if let Some(tokens) = held.begin(max, &demand) {
@@ -171,7 +172,7 @@ impl BudgetLeases {
             };
             let left = held.left(max);
             if left.saturating_sub(demand.own) < least {
-                // The ledger may not have heard yet of what was spent here last.
+                // The ledger may not know yet what this gateway spent last.
                 let used = given.used.max(max.saturating_sub(left));
                 return Err(Denied::Spent { used, max, least });
             }
@@ -190,7 +191,7 @@ impl BudgetLeases {
 }
 
 impl Held {
-    /// Reserves what is taken at first, if that is here and the budget has all that is wanted.
+    /// Reserves the first amount, if it is here and the budget can cover the wanted amount.
     fn begin(&self, max: u64, demand: &Demand) -> Option<u64> {
         let Demand { ask, first, .. } = *demand;
         let first = first.clamp(ask.least.min(ask.wanted), ask.wanted);
@@ -199,38 +200,38 @@ impl Held {
         Some(tokens).filter(|tokens| *tokens > 0)
     }
 
-    /// Reserves as many as there are, up to `wanted` and no fewer than `least`; gives how many.
+    /// Reserves up to `wanted`, or 0 if fewer than `least` are here. Returns the reserved number.
     pub(crate) fn reserve(&self, wanted: u64, least: u64) -> u64 {
         let mut state = self.state();
-        // What was not heard of for so long may be another one's already.
+        // Another gateway may have taken over a lease that was not confirmed for so long.
         let is_ours = state.heard.is_some_and(|heard| heard.elapsed() + MARGIN < LEASE);
         let tokens = state.share.idle().min(wanted);
         if is_ours && tokens >= least && state.share.reserve(tokens) { tokens } else { 0 }
     }
 
-    /// What it is of.
+    /// The scope of the budget.
     pub(crate) fn scope(&self) -> Scope {
         self.state().about.scope
     }
 
-    /// Gives back what was reserved and is not needed.
+    /// Gives back a part of the reservation.
     pub(crate) fn release(&self, tokens: u64) {
         self.state().share.settle(tokens, 0);
         self.settled.notify_waiters();
     }
 
-    /// What is not spent of the budget, as far as it is known here.
+    /// The unspent rest of the budget, as far as this gateway knows.
     fn left(&self, max: u64) -> u64 {
         self.state().share.left(max)
     }
 
-    /// Whether requests of this gateway have reserved more than so much.
+    /// Whether requests of this gateway have reserved more than `own`.
     fn has_reserved_beside(&self, own: u64) -> bool {
         self.state().share.reserved() > own
     }
 
-    /// Waits until requests of this gateway settled enough, or for as long as the demand waits at most. Only this gateway
-    /// holds anything, so that its ledger need not be asked.
+    /// Waits until requests of this gateway have settled enough, or until the patience of the demand is over. No
+    /// other gateway holds a part, so that the ledger need not be asked.
     async fn wait(&self, max: u64, demand: &Demand, began: Instant) {
         loop {
             let mut settled = pin!(self.settled.notified());
@@ -251,22 +252,22 @@ impl Held {
 }
 
 impl Reservation {
-    /// What it may spend.
+    /// The reserved tokens.
     pub(crate) fn tokens(&self) -> u64 {
         self.tokens
     }
 
-    /// What it is of.
+    /// The scope of the budget.
     pub(crate) fn scope(&self) -> Option<Scope> {
         self.held.as_ref().map(|held| held.scope())
     }
 
-    /// Where more of it can be had.
+    /// The budget, in which more can be reserved.
     pub(crate) fn held(&self) -> Option<&Arc<Held>> {
         self.held.as_ref()
     }
 
-    /// So much more was reserved for it, because it has used what it had.
+    /// Adds tokens to the reservation because the answer has used the earlier ones.
     pub(crate) fn add(&mut self, tokens: u64) {
         let Some(held) = self.held.as_ref().filter(|_| tokens > 0) else { return };
         held.state().share.comes(self.tokens.saturating_sub(self.came));
@@ -274,7 +275,7 @@ impl Reservation {
         held.note_soon();
     }
 
-    /// The request is over and spent so much.
+    /// Settles the reservation with the spent amount at the end of the request.
     pub(crate) fn settle(mut self, spent: u64) {
         let Some(held) = self.held.take() else { return };
         held.leave(&self, spent);
@@ -286,7 +287,7 @@ impl Reservation {
 }
 
 impl Held {
-    /// Writes down what there is to write down, without waiting for whoever reports, who may be waiting for the store.
+    /// Notes unreported amounts in a task of its own, because the reporting task may be waiting for the store.
     fn note_soon(self: &Arc<Self>) {
         if let Ok(runtime) = Handle::try_current() {
             let held = Arc::clone(self);
@@ -294,7 +295,7 @@ impl Held {
         }
     }
 
-    /// The request with this reservation is over.
+    /// Ends the visit of a request with this reservation.
     fn leave(&self, reservation: &Reservation, spent: u64) {
         let mut state = self.state();
         state.share.goes(reservation.came);

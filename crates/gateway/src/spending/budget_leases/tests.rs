@@ -4,12 +4,12 @@ use crate::observe::spans::Traces;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use thinkthrough_limits::{Ask, Limit, OnExceed};
 
-/// A demand that waits for what others have reserved.
+/// A demand that waits for the reservations of others.
 fn patient(ask: Ask) -> Demand {
     Demand { patience: Duration::from_secs(5), ..Demand::of(ask) }
 }
 
-/// A ledger that counts how often it is asked for something.
+/// A ledger that counts the requests for more.
 #[derive(Default)]
 struct Counting(Own, AtomicUsize);
 
@@ -55,7 +55,7 @@ async fn req_budget_of_a_key_that_asks_again_and_again_is_seldom_asked_of_its_le
     }
     let asked = counting.1.load(Ordering::Relaxed);
     assert!(asked < 20, "{asked} of 400 requests asked");
-    // Nobody uses it any more: all of it is given back within a second.
+    // Without requests, the whole lease is given back within a second.
     tokio::time::sleep(REPORT * 4).await;
     let held = budget_leases.held.lock().unwrap().get(&key).map(|held| held.state().share.idle());
     assert_eq!(held.unwrap_or_default(), 0);
@@ -92,7 +92,7 @@ async fn req_budget_that_only_warns_books_each_of_requests_that_are_far_apart() 
     assert_eq!(denied, Denied::Spent { used: 120, max: 100, least: 1 });
 }
 
-/// Each of two gateways has a part of what one request needs.
+/// Each of two gateways has a part of the amount that one request needs.
 #[tokio::test(start_paused = true)]
 async fn req_budget_that_lies_about_in_pieces_is_enough_for_whoever_needs_all_of_it() {
     let purses = [0, 1].map(|_| {
@@ -130,7 +130,7 @@ async fn req_budget_that_lies_about_in_pieces_is_enough_for_whoever_needs_all_of
     assert!(took < REPORT / 2, "{took:?}");
 }
 
-/// Leases of a budget of this key, and what reserves in it.
+/// Leases of a budget of this key, with a function that reserves in it.
 struct Alice {
     budget_leases: Arc<BudgetLeases>,
     ledgers: Arc<dyn Ledgers>,
@@ -179,7 +179,7 @@ async fn req_budget_many_at_once_that_may_take_much_and_take_little_are_all_let_
         assert_eq!((reserved.tokens(), reserved.granted), (4_096, None));
         all.push(reserved);
     }
-    // What goes beyond what it reserved reserves more, as long as there is more.
+    // An answer that exceeds its reservation reserves more, as long as there is more.
     let first = all.first_mut().unwrap();
     assert_eq!(own.grow(first, 100_000).await, Ok(100_000));
     assert_eq!(own.grow(first, 1_000_000).await, Ok(500_000 - 100_000 - 50 * 4_096));

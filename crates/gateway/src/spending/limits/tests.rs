@@ -21,16 +21,16 @@ async fn req_limits_what_a_request_reserved_is_free_once_it_is_known_to_have_cos
     first.settle(Some(70));
     let second = admit(30).await.unwrap();
     assert!(admit(1).await.is_err());
-    // It was given up before it cost anything.
+    // It was dropped before it cost any tokens.
     drop(second);
     admit(30).await.unwrap().settle(None);
     assert!(admit(1).await.is_err());
-    // Another one has a window of its own.
+    // Another provider has a window of its own.
     let other = Whose::Provider("alice".to_owned());
     assert!(windows.admit(other, &limits, 100, None).await.is_ok());
 }
 
-/// A store with one ledger, which takes so long for the answer to each question; `None` where no answer comes.
+/// A store with one ledger, and the delay of its answer to each question; `None` if no answer comes.
 struct Slow {
     ledger: Mutex<RateLedger>,
     began: Instant,
@@ -118,7 +118,7 @@ async fn req_limits_no_minute_has_more_than_the_limit_while_a_store_is_late_now_
     for (one, other) in let_out.iter().zip(let_out.iter().skip(60)) {
         assert!(*other - *one >= Duration::from_secs(60), "{:?}", *other - *one);
     }
-    // All of them in the first minute, and in the next one.
+    // The full limit in the first minute, and again in the next one.
     assert!(let_out.len() >= 120, "{}", let_out.len());
 }
 
@@ -142,7 +142,7 @@ async fn req_limits_a_store_that_answers_nothing_is_waited_for_and_then_away() {
 
 #[tokio::test(start_paused = true)]
 async fn req_limits_a_request_is_told_that_its_limit_could_not_be_asked_for() {
-    // The first gateway takes all and gives nothing back, and the second one hears of it late.
+    // The first gateway takes all places and gives none back, and the second one learns of it late.
     let store = Slow::store(|asked| Some(Duration::from_millis(if asked < 1 { 1 } else { 3_500 })));
     let limits = limits(16, 0);
     let [first, second] = [0, 1].map(|_| Arc::new(Limits::default()));
