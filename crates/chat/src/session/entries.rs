@@ -10,7 +10,7 @@ use thinkthrough_core::content::{Block, Content, Speaker, Thinking, ToolCall, To
 use thinkthrough_core::tokens::TokenCount;
 use thinkthrough_json::Val;
 
-/// Shows messages that were said earlier.
+/// Adds earlier messages to the transcript.
 pub(super) fn show(contents: &[Content], transcript: &mut Transcript) {
     let mut calls: Vec<(Option<String>, EntryId)> = Vec::new();
     for content in contents {
@@ -26,7 +26,7 @@ pub(super) fn show(contents: &[Content], transcript: &mut Transcript) {
             transcript.push(Body::Notice(Level::Info, text));
         }
     }
-    // What has no result now will never have one.
+    // A call without a result at this point will never get one.
     for (_, id) in calls {
         transcript.edit(id, |body| {
             if let Body::Tool(tool) = body

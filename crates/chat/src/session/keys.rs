@@ -1,4 +1,4 @@
-//! What keys do.
+//! Key bindings.
 
 use super::Session;
 use super::command;
@@ -60,11 +60,11 @@ impl Session {
         }
     }
 
-    /// What is pasted goes where a key would go.
+    /// Pastes text into the open list's filter, or else into the composer.
     pub(super) fn on_paste(&mut self, text: &str) {
         match &mut self.picker {
             Some(Picker::Choice(choice)) => return choice.narrow(text),
-            // Whoever writes has read enough.
+            // A user who pastes has finished reading.
             Some(Picker::Page { .. }) => self.picker = None,
             Some(Picker::Completions { .. }) | None => {}
         }
@@ -100,7 +100,7 @@ impl Session {
         }
         let (text, mentions) = (self.composer.whole(), self.composer.mentions());
         if command::is_bare(&text) {
-            // The menu was closed; a slash alone is nothing to send.
+            // The menu was closed, and a slash alone cannot be sent.
             return self.refresh_completions();
         }
         self.picker = None;
@@ -124,7 +124,7 @@ impl Session {
         self.refresh_completions();
     }
 
-    /// Ctrl-C: stops, else throws away what is written, else leaves when pressed twice at rest.
+    /// Ctrl-C: closes a list or stops the answer, else clears the composer, else leaves when pressed twice at rest.
     fn interrupt(&mut self, was_leaving: bool) {
         if self.picker.take().is_some() {
             return;
@@ -195,7 +195,7 @@ impl Session {
         }
         self.layers.user.display = Some(display);
         self.layers.model.display = self.layers.model.display.and(Some(display));
-        // Said below, it need not be said for the session, unless a profile says otherwise.
+        // A lower layer now has this value, so that the session layer needs it only if a profile overrides it.
         self.layers.session.display = None;
         self.layers.conversation.display = None;
         if self.layers.resolve().display.value != display {
@@ -205,7 +205,7 @@ impl Session {
         self.effect(Effect::Write(Write::Display(display, own)));
     }
 
-    /// What is said about all thoughts takes back what was chosen for single ones: the last word counts.
+    /// A change of the mode for all thoughts resets the choices for single thoughts, because the latest command wins.
     pub(super) fn follow_mode(&mut self, display: Display, shows_thoughts: bool) {
         if (self.view.display, self.view.shows_thoughts) != (display, shows_thoughts) {
             self.view.transcript.follow_mode();

@@ -2,14 +2,14 @@
 
 use thinkthrough_core::settings::{Key, Layer, Partial, Resolved, SettingError, Source, resolve};
 
-/// What each layer says. The built-in values lie below them.
+/// The settings of each layer. The built-in values are the lowest layer.
 #[derive(Clone, Debug, Default)]
 pub struct Layers {
-    /// What is known about the model.
+    /// Values from the rule of the model.
     pub rule: Partial,
     /// The user's configuration.
     pub user: Partial,
-    /// What the configuration says under the model.
+    /// The configuration's values for this model.
     pub model: Partial,
     /// The settings that the conversation was held with.
     pub conversation: Partial,
@@ -28,12 +28,12 @@ pub struct Change {
     pub old: String,
     /// The value that holds now.
     pub new: String,
-    /// Where the value that holds now comes from.
+    /// The layer that supplies the current value.
     pub source: Source,
 }
 
 impl Layers {
-    /// What holds now.
+    /// Merges the layers into the effective settings.
     #[must_use]
     pub fn resolve(&self) -> Resolved {
         let layer = |source, values: &Partial| Layer { source, values: values.clone() };
@@ -60,7 +60,7 @@ impl Layers {
         Ok(self.change(key, &before))
     }
 
-    /// Takes back what was said in this session and earlier in the conversation; the layers below count again.
+    /// Removes a setting from the session and the conversation, so that the lower layers apply again.
     ///
     /// # Errors
     /// When there is no such setting.
@@ -72,7 +72,7 @@ impl Layers {
         Ok(self.change(key, &before))
     }
 
-    /// Everything that holds and is not built in, as a profile keeps it.
+    /// All settings that are not built in, as a profile stores them.
     #[must_use]
     pub fn said(&self) -> Partial {
         let resolved = self.resolve();

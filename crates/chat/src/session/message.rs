@@ -1,4 +1,4 @@
-//! What can happen to a session, and what it wants done.
+//! Messages that a session receives, and effects that it asks its driver to carry out.
 
 use crossterm::event::KeyEvent;
 use std::path::PathBuf;
@@ -69,16 +69,16 @@ pub enum Message {
     Window(String, u64),
     /// Something outside the conversation is not as it should be.
     Warned(String),
-    /// Something was done that only needs to be said.
+    /// A finished action, or its failure, to show as a notice.
     Said(Result<String, String>),
 }
 
-/// What the question under way says.
+/// An event of the running question.
 #[derive(Debug)]
 pub enum Progress {
     /// A request goes out.
     Outgoing {
-        /// What the user should know about it.
+        /// Warnings for the user about this request.
         warnings: Vec<Problem>,
     },
     /// A thought begins; the number is the index of its block in this answer.
@@ -111,7 +111,7 @@ pub enum Progress {
     Gave {
         /// The call's place among those of its answer.
         call: usize,
-        /// What it gave.
+        /// The tool's result.
         response: ToolResponse,
         /// How long it ran.
         took: Duration,
@@ -140,7 +140,7 @@ pub enum Progress {
 pub struct Ended {
     /// Why there is no proper answer, in a sentence.
     pub failure: Option<String>,
-    /// What is to be said of an answer that came and is not what was asked for, in a sentence.
+    /// A note about an answer that is incomplete or not what the user asked for, in a sentence.
     pub note: Option<String>,
     /// The user stopped it.
     pub is_stopped: bool,
@@ -153,13 +153,13 @@ pub struct Permission {
     pub call_id: Option<String>,
     /// The tool's name.
     pub tool: String,
-    /// What is asked, in a few words.
+    /// The question, in a few words.
     pub title: String,
-    /// What the tool would do: a command, a difference.
+    /// The command or the diff that the user decides about.
     pub detail: String,
     /// The language of `detail`.
     pub language: String,
-    /// What "always" would allow.
+    /// The scope of the answer "always", in words.
     pub grant: String,
     /// The tool only reads.
     pub reads_only: bool,
@@ -172,7 +172,7 @@ pub enum Verdict {
     Once,
     /// For the rest of the session.
     Always,
-    /// Not; the words, which may be none, are told to the model.
+    /// Rejected. The text, which may be empty, goes to the model as the reason.
     No(String),
 }
 
@@ -181,14 +181,14 @@ pub enum Verdict {
 pub struct Offer {
     /// The name to choose it by.
     pub name: String,
-    /// What it is.
+    /// A short description of the model.
     pub detail: String,
 }
 
 /// The count of a request.
 #[derive(Clone, Debug)]
 pub struct Counted {
-    /// Which count was asked for; an older one is out of date.
+    /// The number of the count request. The session ignores a count with an older number.
     pub number: u64,
     /// The count.
     pub count: TokenCount,
@@ -196,16 +196,16 @@ pub struct Counted {
     pub warning: Option<TokenizerFailure>,
 }
 
-/// What the utility model is asked for.
+/// A task for the utility model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// A summary; the number is that of its question.
+    /// A summary, with the number of its question.
     Summary(RunId),
     /// A title of the conversation.
     Title,
 }
 
-/// What the store did.
+/// The result of a store operation.
 #[derive(Clone, Debug)]
 pub enum Kept {
     /// The conversation was stored under this id.
@@ -218,7 +218,7 @@ pub enum Kept {
     Deleted(String),
     /// The conversations there are.
     Sessions(Vec<Listed>),
-    /// What a search found.
+    /// The hits of a search.
     Found(Vec<Hit>),
     /// A search goes on.
     Searching {
@@ -249,9 +249,9 @@ pub struct Stored {
 pub struct Compression {
     /// The index of the first message that is still sent as it is.
     pub upto: usize,
-    /// The number of messages when it was made: thoughts before it were bound to what is gone.
+    /// The number of messages when it was made. Thoughts before it were bound to messages that the summary replaced.
     pub made_at: usize,
-    /// What stands for the messages before `upto`.
+    /// The summary that replaces the messages before `upto`.
     pub summary: String,
 }
 
@@ -273,13 +273,13 @@ pub struct Hit {
     pub id: String,
     /// Its title.
     pub title: String,
-    /// It stands in a thought.
+    /// The hit is in a thought.
     pub is_thought: bool,
     /// The words around the find, and where they stand.
     pub excerpt: String,
 }
 
-/// What was written into the user's configuration.
+/// A change that was written to the user's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrote {
     /// How thoughts are shown.
@@ -303,15 +303,15 @@ pub enum Wrote {
     },
 }
 
-/// What the session wants done.
+/// An action for the driver of the session.
 #[derive(Debug)]
 pub enum Effect {
     /// Ask the model.
     Ask(Box<Question>),
-    /// The budget is that of this conversation from now on.
+    /// Set the budget to the amount that this conversation has left.
     Resume(Arc<Vec<Content>>),
-    /// Stop the question under way, which says [`Progress::Done`] when it has stopped, or the summary of this number, of
-    /// which nothing more is heard.
+    /// Stop a question or a summary. A question ends with [`Progress::Done`]; a summary with this number sends no
+    /// further message.
     Stop(RunId),
     /// Pass the user's word on to the tool that waits.
     Verdict(Verdict),
@@ -335,7 +335,7 @@ pub enum Effect {
         path: PathBuf,
         /// Its format.
         format: Format,
-        /// Everything that was said.
+        /// All messages of the conversation.
         contents: Arc<Vec<Content>>,
         /// The title.
         title: String,
@@ -360,7 +360,7 @@ pub enum Effect {
     ListTools,
     /// Show a page about the servers of tools.
     ListServers,
-    /// Move what is seen of the transcript.
+    /// Scroll the transcript.
     Scroll(Scroll),
     /// Draw everything afresh.
     Redraw,
@@ -368,7 +368,7 @@ pub enum Effect {
     Quit,
 }
 
-/// Moves what is seen of the transcript.
+/// A scroll movement of the transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scroll {
     /// Lines, towards the end if positive.
@@ -383,14 +383,14 @@ pub enum Scroll {
     To(EntryId),
 }
 
-/// Everything about a question that holds until it is answered, whatever is changed meanwhile.
+/// A question with all data that stays fixed until it is answered, even if the user changes settings meanwhile.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// Its number.
     pub run: RunId,
     /// The model's name, by which its connection is found.
     pub model: String,
-    /// Where it goes.
+    /// The provider, endpoint and model.
     pub target: Target,
     /// The settings.
     pub settings: Resolved,
@@ -403,7 +403,7 @@ pub struct Question {
 pub struct Count {
     /// Its number.
     pub number: u64,
-    /// Where it would go.
+    /// The provider, endpoint and model.
     pub target: Target,
     /// The settings.
     pub settings: Resolved,
@@ -428,7 +428,7 @@ pub enum Keep {
     Model(String),
     /// The settings that were chosen for it.
     Reasoning(Partial),
-    /// What a request of it cost.
+    /// The cost of a request of this conversation.
     Cost(Cost),
     /// A compression, or that the last one is taken back.
     Compressed(Option<Compression>),
@@ -444,7 +444,7 @@ pub enum Keep {
     Search {
         /// The words, as they stand.
         words: String,
-        /// Where to look.
+        /// The parts of a conversation to search.
         within: Within,
         /// Whether thoughts may be found.
         shows_thoughts: bool,

@@ -8,9 +8,9 @@ use thinkthrough_core::settings::Partial;
 pub struct Model {
     /// Its name, as the user says it.
     pub name: String,
-    /// Where its requests go, and what is known about it.
+    /// The endpoint of its requests, and the rule for the model.
     pub target: Target,
-    /// What the configuration says under the model.
+    /// The configuration's values for this model.
     pub settings: Partial,
     /// How it came to be chosen, for people.
     pub why: String,

@@ -1,8 +1,8 @@
-//! What a tool waits for, and what answers it.
+//! Asks the user whether a tool call may run, and reads the answer from keys.
 //!
-//! A question comes up whenever the model likes, also in the middle of a word, and what is typed then must not allow
-//! anything. So arrows and Enter choose; the letters `y` and `n` count only where nothing follows them for a while; and a
-//! text that is sent says no, with the text as the reason, unless it is the whole word `yes`, typed by hand. Enter accepts
+//! A question can appear at any time, even while the user types a word, and such keys must not allow a call. So
+//! arrows and Enter choose. The letters `y` and `n` count only if no other key follows for a while. A text that the
+//! user sends means no, with the text as the reason, unless it is the whole word `yes`, typed by hand. Enter accepts
 //! the highlighted answer: *once* for a tool that only reads, else *no*.
 
 use super::Session;
@@ -13,12 +13,12 @@ use std::time::Duration;
 
 /// How long after a question came up, or after something was written, keys still belong to the text.
 const CALM: Duration = Duration::from_millis(700);
-/// How long nothing may follow a letter that answers.
+/// How long a letter must stay the last key before it counts as the answer.
 const ALONE: Duration = Duration::from_millis(500);
 /// Keys that come faster than this one after the other were not typed by hand: a paste that the terminal does not mark.
 const BY_HAND: Duration = Duration::from_millis(30);
 
-/// What can be chosen. `always` has no letter: it takes arrows and Enter.
+/// The choices. `always` has no letter, so that it takes arrows and Enter.
 const CHOICES: [(Option<char>, &str); 3] =
     [(Some('y'), "yes, this once"), (None, "always in this session"), (Some('n'), "no")];
 const ONCE: usize = 0;
@@ -33,11 +33,11 @@ pub(super) struct Asking {
     selected: usize,
     /// A letter that answers if nothing follows it: its choice, itself, and when it came.
     letter: Option<(usize, char, Duration)>,
-    /// How what is being written came about.
+    /// The origin of the text in the composer.
     text: Text,
-    /// Before that, nobody can have read the question.
+    /// Before this time, the user cannot have read the question.
     readable_at: Duration,
-    /// Before that, a letter belongs to what was being written.
+    /// Before this time, a letter belongs to the text that the user was writing.
     calm_at: Duration,
     /// When the last key came.
     key_at: Duration,
@@ -69,8 +69,8 @@ impl Session {
         });
     }
 
-    /// A letter that nothing followed for long enough is the answer. To be asked when anything but a key comes: keys
-    /// that were typed before it are heard before it.
+    /// Takes a letter as the answer if no key followed it for long enough. The session calls this for every message
+    /// except a key, because keys that were typed earlier must be handled first.
     pub(super) fn settle_letter(&mut self) {
         let now = self.view.now;
         let letter = self.asking.as_ref().and_then(|asking| asking.letter);
@@ -114,7 +114,7 @@ impl Session {
         self.choosing_key(key)
     }
 
-    /// A key while nothing is written.
+    /// Handles a key while the composer is empty.
     fn choosing_key(&mut self, key: KeyEvent) -> bool {
         let now = self.view.now;
         let Some(asking) = &mut self.asking else { return false };
@@ -181,7 +181,8 @@ impl Session {
         }
     }
 
-    /// Sends what is written as the answer, if it is one. What was begun before the question is a message like any other.
+    /// Sends the text as the answer, if it was begun after the question was readable. Earlier text is an ordinary
+    /// message.
     pub(super) fn reply(&mut self, text: &str) -> bool {
         let now = self.view.now;
         let Some(asking) = &mut self.asking else { return false };
@@ -214,7 +215,7 @@ impl Session {
         self.view.status.activity = Activity::Tools;
     }
 
-    /// Said beside what is written while a tool waits: what Enter makes of it.
+    /// A note next to the composer while a tool waits: the effect of Enter on the text.
     pub(super) fn reply_note(&self) -> Option<String> {
         let asking = self.asking.as_ref()?;
         let text = self.composer.text();
@@ -235,7 +236,7 @@ impl Session {
                     Some((_, letter, _)) => {
                         format!("`{letter}` counts in a moment, unless more follows")
                     }
-                    // Keys are for the text then, and what it does is said beside it.
+                    // Keys then edit the text, and the note next to it shows the effect of Enter.
                     None if has_text => String::new(),
                     None => "arrows and enter choose; or write why not".to_owned(),
                 };
@@ -260,10 +261,10 @@ impl Session {
 }
 
 impl Asking {
-    /// A key that goes to what is written.
+    /// Handles a key that edits the composer's text.
     fn write(&mut self, key: KeyEvent, is_quick: bool) {
         self.calm_at = self.key_at + CALM;
-        // Other keys fetch a text: one that was sent before, one that was deleted, a completion.
+        // Other keys insert a whole text: an earlier message, a deleted text, or a completion.
         let is_typed = key.modifiers.difference(KeyModifiers::SHIFT).is_empty()
             && matches!(
                 key.code,

@@ -1,4 +1,4 @@
-//! Commands about what is seen: `/thinking`, `/explain`, `/copy`.
+//! Commands that show thoughts and messages: `/thinking`, `/explain`, `/copy`.
 
 use super::super::Session;
 use super::super::message::{Count, Effect};

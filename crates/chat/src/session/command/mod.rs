@@ -16,12 +16,12 @@ use std::fmt::Write as _;
 struct Command {
     /// Its name, without the slash.
     name: &'static str,
-    /// What may follow.
+    /// The arguments, as the help shows them.
     arguments: &'static str,
-    /// What it does, in a sentence.
+    /// The effect of the command, in a sentence.
     about: &'static str,
     run: fn(&mut Session, &str),
-    /// What may stand as the last of these words, the ones before it given.
+    /// Candidates for the last of these words, given the words before it.
     words: fn(&Session, &[&str]) -> Vec<Word>,
 }
 
@@ -33,14 +33,14 @@ struct Word {
     goes_on: bool,
 }
 
-/// A way to complete what is written.
+/// A completion for the text in the composer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
-    /// Where in the text it goes.
+    /// The byte position where it is inserted.
     pub(super) from: usize,
-    /// What goes there.
+    /// The text to insert.
     pub(super) text: String,
-    /// What it means.
+    /// A description, for people.
     pub(super) about: String,
     /// More words may follow.
     pub(super) goes_on: bool,
@@ -312,7 +312,7 @@ impl Command {
     }
 }
 
-/// The command that was most likely meant by a name that is none.
+/// The closest command to an unknown name.
 fn nearest(name: &str) -> Option<&'static Command> {
     let begins = COMMANDS.iter().find(|it| it.name.starts_with(name) || name.starts_with(it.name));
     begins.or_else(|| {
@@ -383,7 +383,7 @@ impl Session {
         self.show_page("Help", help());
     }
 
-    /// What may stand at the end of this text.
+    /// The candidates for the last word of this text.
     pub(super) fn candidates(&self, text: &str) -> Vec<Candidate> {
         let Some(line) = text.strip_prefix(['/', ':']) else { return Vec::new() };
         if text.contains('\n') {
@@ -428,8 +428,8 @@ impl Session {
             .collect()
     }
 
-    /// Which candidate is highlighted without anybody's doing: the one that is written in full, else the first. None
-    /// where the line can be run as it stands and no letter of another word is written.
+    /// The candidate that is highlighted at first: the exact match, else the first. `None` if the line can run as it
+    /// is and no letter of another word is written.
     pub(super) fn highlighted(&self, text: &str, rows: &[Candidate]) -> Option<usize> {
         let last = rows.first().and_then(|row| text.get(row.from..)).unwrap_or_default();
         let mut words = text.trim_start_matches(['/', ':']).split_whitespace();

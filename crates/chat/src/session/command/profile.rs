@@ -50,7 +50,7 @@ fn load(session: &mut Session, name: &str) {
     let Some(profile) = session.profiles.iter().find(|it| it.name == name).cloned() else {
         return unknown(session, name);
     };
-    // What was said before in this session or conversation would cover the profile.
+    // Settings of the session or conversation would override the profile.
     session.layers.session = Default::default();
     session.layers.conversation = Default::default();
     session.layers.profile = Some((profile.name, profile.settings));

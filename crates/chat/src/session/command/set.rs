@@ -177,7 +177,7 @@ impl Session {
         text
     }
 
-    /// A setting was changed: it is said, and counts from the next request on.
+    /// Reports a changed setting, which applies from the next request on.
     pub(super) fn changed(&mut self, change: &str) {
         let later =
             if self.run.is_some() { "; the answer under way keeps the old one" } else { "" };

@@ -68,7 +68,7 @@ fn at(percent: u8) -> String {
     if percent == 0 { "never".to_owned() } else { format!("at {percent} %") }
 }
 
-/// What cannot be done while an answer comes in says so.
+/// Shows an error if an answer or a command is in progress, and returns whether one is.
 pub(super) fn is_busy(session: &mut Session) -> bool {
     let is_busy = session.is_asking() || session.compressing.is_some();
     if is_busy {
@@ -232,7 +232,7 @@ impl Session {
         self.is_stale = true;
     }
 
-    /// Another model: what happens to the thoughts of the one before is said.
+    /// Changes the model, and reports the effect on the thoughts of the model before.
     pub(in crate::session) fn on_chosen(&mut self, chosen: Result<Box<Model>, String>) {
         if let Some(state) = self.resuming.take() {
             return self.on_resumed(&state, chosen);
