@@ -1,4 +1,4 @@
-//! What the user of the editor said, in the neutral form.
+//! Reads a prompt of the editor into the neutral form.
 
 use super::rpc::Problem;
 use thinkthrough_core::content::{Block, Content, Speaker};

@@ -1,11 +1,11 @@
-//! Lines of JSON-RPC 2.0: what comes in, and what goes out.
+//! Lines of JSON-RPC 2.0, incoming and outgoing.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use thinkthrough_json::{Doc, Raw, Val, Writer};
 use tokio::sync::{mpsc, oneshot};
 
-/// What a request came to.
+/// The result of a request.
 pub(super) type Reply = Result<Raw, Problem>;
 
 /// An error of the protocol.
@@ -20,8 +20,7 @@ impl Problem {
         Problem { code: -32602, message: message.to_owned() }
     }
 
-    /// What was named is not there.
-    /// Source: "Resource not found" of the protocol's schema.
+    /// An error for a resource that does not exist. Source: "Resource not found" of the protocol's schema.
     pub(super) fn missing(message: &str) -> Self {
         Problem { code: -32002, message: message.to_owned() }
     }
@@ -129,7 +128,7 @@ impl Outbox {
 
     pub(super) fn replied(&self, id: u64, reply: Reply) {
         if let Some(waiting) = self.waiting().open.remove(&id) {
-            // Nobody waits any more where the question was dropped.
+            // If the question was dropped, the receiver is gone too.
             drop(waiting.send(reply));
         }
     }

@@ -1,4 +1,4 @@
-//! What an editor says when it begins a session, and what can be set in one.
+//! Reads the parameters that an editor sends for a new session, and lists the options of a session.
 
 use super::rpc::Problem;
 use super::{EditorReach, EditorServer};
@@ -14,7 +14,7 @@ pub(super) enum Mode {
     Ask,
     /// Changes of files in the folder are made; commands are asked for.
     Edits,
-    /// Nothing is changed and nothing runs.
+    /// Only reads: changes no file and runs no program.
     Read,
 }
 
@@ -66,10 +66,10 @@ pub(super) fn write_modes(w: &mut Writer, now: Mode) {
 
 /// The one option: how much the model thinks.
 pub(super) const EFFORT: &str = "reasoning.effort";
-/// What stands for no effort being asked for.
+/// The value for "no effort requested".
 const UNSET: &str = "unset";
 
-/// The effort of this name; `unset` is none.
+/// Parses the name of an effort; `unset` gives `None`.
 pub(super) fn effort(value: &str) -> Result<Option<Effort>, Problem> {
     if value == UNSET {
         return Ok(None);

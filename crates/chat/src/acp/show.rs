@@ -1,4 +1,4 @@
-//! What happens, as updates of the protocol.
+//! Sends the events of an answer to the editor, as updates of the protocol.
 
 use super::rpc::Outbox;
 use crate::agent::{Called, Watch};
@@ -26,7 +26,7 @@ pub(super) struct Show<'a> {
     shows_thoughts: bool,
     /// The block that chunks belong to has sent one.
     has_told: bool,
-    /// What the user was warned of.
+    /// The warnings that the user has seen.
     warned: Vec<String>,
     /// The thought whose deltas are sent as they come.
     open: Option<usize>,
@@ -90,7 +90,7 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// Sends what is not sent yet of a complete thought: `whole` is its text, if the deltas do not say it.
+    /// Sends a complete thought, if no delta of it was sent. `whole` is its text, if the deltas lack it.
     pub(super) fn end_thought(&mut self, thinking: &Thinking, whole: Option<&str>) {
         if !self.has_told {
             self.think(rest_of(thinking, whole));

@@ -308,7 +308,7 @@ pub enum Wrote {
 pub enum Effect {
     /// Ask the model.
     Ask(Box<Question>),
-    /// Set the budget to the amount that this conversation has left.
+    /// Continue with the budget of this conversation, including its earlier thoughts.
     Resume(Arc<Vec<Content>>),
     /// Stop a question or a summary. A question ends with [`Progress::Done`]; a summary with this number sends no
     /// further message.

@@ -1,8 +1,8 @@
 //! The terminal's background: asked for at the start, and heard among the keys when the terminal answers.
 //!
-//! Whoever waits for the answer before reading keys loses what is typed meanwhile, and an answer that comes late would be
-//! typed into the composer. So nobody waits: the answer arrives as keys, `Alt-]` and then its letters, and is taken out
-//! of them. Keys that turn out to be no answer go on, in their order.
+//! A program that waits for the answer before it reads keys loses the keys typed meanwhile, and a late answer would
+//! be typed into the composer. So the client does not wait: the answer arrives as keys, `Alt-]` and then its letters,
+//! and the listener filters them out. Keys that turn out not to be an answer go on, in their order.
 
 use crate::screen::Rgb;
 use crate::screen::theme::Depth;
@@ -36,17 +36,17 @@ pub(super) struct Listener {
     since: Option<Instant>,
 }
 
-/// What came of a key.
+/// The result of an event.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Heard {
-    /// What the user did, in order.
+    /// The events of the user, in order.
     pub(super) events: Vec<Event>,
     /// The background.
     pub(super) background: Option<Rgb>,
 }
 
 impl Listener {
-    /// Takes an event, and gives those that are no part of an answer.
+    /// Takes an event, and returns the events that do not belong to an answer.
     pub(super) fn hear(&mut self, event: Event, now: Instant) -> Heard {
         let Event::Key(key) = &event else {
             // A paste is typed text; everything else has no place among the keys.
@@ -84,12 +84,12 @@ impl Listener {
         }
     }
 
-    /// When what is held back is given up.
+    /// The time at which the keys held back are released.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.since.map(|since| since + PATIENCE)
     }
 
-    /// What is held back, because it is no answer.
+    /// Releases the keys held back, because they are not an answer.
     pub(super) fn give_up(&mut self) -> Vec<Event> {
         self.said.clear();
         self.since = None;
@@ -104,7 +104,7 @@ enum Reading {
     Other,
 }
 
-/// What a key said when it was bytes.
+/// Appends the bytes that the terminal sent for a key.
 fn push_said(key: KeyEvent, said: &mut String) {
     let modifiers = key.modifiers - KeyModifiers::SHIFT;
     match key.code {
@@ -256,7 +256,7 @@ mod tests {
         hear_all(&mut listener, &answer("0/0/0", bel()));
         let again = answer("0/0/0", bel());
         assert_eq!(hear_all(&mut listener, &again), (again, None));
-        // Nor is anything held where nothing was asked.
+        // A listener that did not ask holds no key back.
         let mut silent = Listener::default();
         assert_eq!(hear_all(&mut silent, &answer("0/0/0", bel())).1, None);
     }

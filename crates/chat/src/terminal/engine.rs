@@ -19,10 +19,10 @@ use thinkthrough_core::outgoing::Outgoing;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-/// What sends the last question again.
+/// The command that sends the last question again.
 const AGAIN: &str = "`/retry`";
 
-/// What comes in beside keys.
+/// Events for the main loop, besides keys.
 #[derive(Debug)]
 pub(super) enum Inbound {
     /// For the session.
@@ -31,7 +31,7 @@ pub(super) enum Inbound {
     Chosen(Box<Connection>),
     /// An answer begins; whoever keeps it begins a draft.
     Begins(Origin),
-    /// What the answer under way has so far.
+    /// The partial answer so far.
     Draft(SoFar),
 }
 
@@ -42,16 +42,16 @@ pub(super) struct Engine {
     gate: Arc<Gate>,
     cover: Cover,
     running: Option<(RunId, Control)>,
-    /// What was asked aside last.
+    /// The last request to the utility model.
     aside: Option<(RunId, Control)>,
     /// The last command of the user.
     shell: Option<(RunId, CancellationToken)>,
-    /// Where requests leave traces, and what they are named by.
+    /// The store of traces, and the conversation that names them.
     traces: Option<(Tracer, Here)>,
     desk: Arc<Desk>,
 }
 
-/// Where a tool waits for the user's word.
+/// Holds a tool call until the user answers.
 #[derive(Debug)]
 struct Desk {
     inbox: mpsc::UnboundedSender<Inbound>,
@@ -78,7 +78,7 @@ impl Approve for Desk {
             let asks = Progress::Asks(permission(&self.cover.question(question)));
             let run = *self.run();
             drop(self.inbox.send(Inbound::Message(Message::Progress(run, asks))));
-            // Whoever stops the question takes the sender away.
+            // Stopping the question drops the sender.
             receiver.await.unwrap_or_else(|_| tools::Verdict::Deny(String::new()))
         })
     }
@@ -129,7 +129,7 @@ impl Engine {
         Engine { inbox, tools, gate, cover, traces, running: None, aside: None, shell: None, desk }
     }
 
-    /// The budget is that of this conversation from now on.
+    /// Continues with the budget of a stored conversation, including its earlier thoughts.
     pub(super) fn resume(&self, conversation: &[Content]) {
         self.gate.resume(conversation);
     }
@@ -196,7 +196,7 @@ impl Engine {
         }
     }
 
-    /// Begins a question, once what was said before it is kept.
+    /// Begins a question as soon as the messages before it are stored.
     pub(super) fn ask(
         &mut self,
         question: Question,
@@ -315,13 +315,13 @@ impl Engine {
     }
 }
 
-/// Where a question in the conversation that is held leaves traces; what is not kept leaves none.
+/// The trace context of a question. A conversation that is not stored has none.
 fn traced(traces: Option<&(Tracer, Here)>) -> Option<Traced> {
     let (tracer, here) = traces?;
     tracer.question(&here.id()?)
 }
 
-/// How a question ended, in the sentences that are said about it.
+/// Describes the end of a question in sentences for the user.
 fn ended(asked: &Attempt<'_>, outcome: Result<Outcome, AskError>, is_stopped: bool) -> Ended {
     let outcome = match outcome {
         Ok(outcome) => outcome,

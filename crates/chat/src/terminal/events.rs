@@ -1,4 +1,4 @@
-//! What comes from outside: keys, signals, counts.
+//! Events from outside: keys, signals, counts.
 
 use super::engine::Inbound;
 use crate::session::{Count, Counter, Message};
@@ -128,7 +128,7 @@ pub(super) async fn pass_on(
 /// Puts a text on the clipboard by the terminal's own means (OSC 52), which also works over SSH.
 pub(super) fn copy(text: &str) {
     let mut out = io::stdout();
-    // Nothing can be done about a terminal that is gone.
+    // A failed write means that the terminal is gone, and needs no handling.
     drop(write!(out, "\u{1b}]52;c;{}\u{7}", STANDARD.encode(text)).and_then(|()| out.flush()));
 }
 

@@ -46,7 +46,7 @@ impl Changer {
     }
 }
 
-/// What an export is to be.
+/// The options of an export.
 pub(super) struct Wanted {
     pub(super) format: Format,
     pub(super) thoughts: Option<ThoughtForm>,
@@ -82,7 +82,7 @@ pub(super) fn export(
     }
 }
 
-/// A new file that nobody else on the machine may read: thoughts are in it.
+/// Creates a file that only this user may read, because it contains thoughts.
 pub(super) fn create(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

@@ -56,7 +56,7 @@ impl Drop for Guard {
 /// Gives the terminal back as it was.
 pub(super) fn give_back() {
     let mut out = io::stdout();
-    // Nothing can be done about a terminal that is gone.
+    // A failed write means that the terminal is gone, and needs no handling.
     drop(execute!(
         out,
         PopKeyboardEnhancementFlags,

@@ -1,4 +1,4 @@
-//! Which conversation is being held: whoever keeps it says so, and traces are named by it.
+//! The id of the current conversation. The store task sets it, and traces are named by it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use thinkthrough_store::ConversationId;

@@ -19,11 +19,11 @@ use tokio::task::JoinHandle;
 /// Something to keep.
 #[derive(Debug)]
 pub(super) enum Order {
-    /// What the session wants.
+    /// An order of the session.
     Keep(Keep),
     /// An answer begins.
     Begins(Origin),
-    /// What the answer under way has so far.
+    /// The partial answer so far.
     Draft(SoFar),
     /// A conversation from elsewhere.
     Import(String, Vec<Content>),
@@ -130,7 +130,8 @@ impl Keeper {
             }
             Keep::Search { words, within, shows_thoughts } => {
                 let wanted = Search { text: words, within, only: None };
-                // What is said meanwhile is kept meanwhile; of two searches the newer one counts.
+                // The search runs in its own task, so that messages are stored meanwhile. A newer search replaces an
+                // older one.
                 let shown = (shows_thoughts, self.cover.clone());
                 let looks = look(self.conversations.clone(), self.inbox.clone(), wanted, shown);
                 if let Some(before) = self.searching.replace(tokio::spawn(looks)) {
@@ -215,7 +216,7 @@ impl Keeper {
     }
 }
 
-/// Looks through every conversation, and tells how far it is and what was found.
+/// Searches all conversations, and reports progress and hits.
 async fn look(
     conversations: Conversations,
     inbox: mpsc::UnboundedSender<Inbound>,
@@ -265,7 +266,7 @@ fn listed(hit: &thinkthrough_store::Hit, cover: &Cover) -> Hit {
     }
 }
 
-/// Tells what was sent in the latest conversations.
+/// Sends the user's messages of the latest conversations to the session.
 async fn remember(conversations: Conversations, inbox: mpsc::UnboundedSender<Inbound>) {
     const CONVERSATIONS: usize = 20;
     let Ok(list) = conversations.list().await else { return };
@@ -278,7 +279,7 @@ async fn remember(conversations: Conversations, inbox: mpsc::UnboundedSender<Inb
     drop(inbox.send(Inbound::Message(Message::Sent(sent))));
 }
 
-/// A conversation as the session knows it; answers that nobody finished become messages of it.
+/// Opens a conversation for the session. Unfinished answers become messages of it.
 ///
 /// # Errors
 /// When there is no such conversation, or it cannot be read or written.

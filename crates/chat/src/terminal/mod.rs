@@ -1,6 +1,6 @@
 //! The loop of the terminal client: keys and what the model says go into the [`Session`], frames and requests come out.
 //!
-//! Frames are drawn when something changed, at most sixty a second; whatever comes in between is taken together.
+//! A frame is drawn after a change, at most sixty times a second. Changes between two frames are drawn together.
 
 mod ahead;
 mod asking;
@@ -51,27 +51,27 @@ use thinkthrough_store::Conversations;
 use tokio::sync::mpsc;
 use tokio::time::{sleep_until, timeout};
 
-/// Everything that the client needs.
+/// The parts that a client is built from.
 pub struct Client {
-    /// What the session begins with.
+    /// The first state of the session.
     pub start: Start,
     /// The way to the model that the session begins with.
     pub connection: Connection,
     /// The way to the utility model, where there is one.
     pub utility: Option<Connection>,
-    /// Whoever knows the configuration.
+    /// Access to the configuration.
     pub host: Arc<dyn Host>,
     /// The tools, if any.
     pub tools: Option<Toolbox>,
-    /// What their servers have to say to the user.
+    /// Notices of tool servers for the user.
     pub notices: mpsc::UnboundedReceiver<String>,
-    /// Where conversations are kept, unless they are not.
+    /// The store of conversations, unless storing is off.
     pub conversations: Option<Conversations>,
-    /// Where requests leave traces, if anywhere.
+    /// The store of traces, if any.
     pub tracer: Option<Tracer>,
-    /// What is done about thoughts that say the same again and again.
+    /// The policy for thoughts that repeat the same text.
     pub runaway: Runaway,
-    /// Covers secrets in what goes to a provider, where the user wants that.
+    /// Masks secrets in requests to a provider, if the user wants that.
     pub masker: Option<Masker>,
     /// Counts tokens.
     pub tokenizer: &'static dyn Tokenizer,
@@ -87,13 +87,13 @@ impl std::fmt::Debug for Client {
 
 /// The shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
-/// The same after a key, whose letter nobody wants to wait for.
+/// The shortest time between a key and its frame, so that a typed letter appears at once.
 const FRAME_OF_A_KEY: Duration = Duration::from_millis(3);
 /// How often timers on the screen go on.
 const TICK: Duration = Duration::from_millis(100);
 /// How long the store, and the configuration, may take to be written when the client ends.
 const LAST_WRITES: Duration = Duration::from_secs(5);
-/// How long what is under way may take to stop when the client ends.
+/// How long running work may take to stop when the client ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long servers of tools may take to end by themselves, and then when they are asked to.
 const LAST_STEPS: Duration = Duration::from_secs(4);
@@ -150,7 +150,7 @@ struct App {
     is_dirty: bool,
     /// A key came since the last frame.
     is_typed: bool,
-    /// What the terminal shows may not be what was drawn last.
+    /// The terminal may no longer show the last frame.
     is_stale: bool,
     is_over: bool,
 }
@@ -255,7 +255,7 @@ impl App {
         for effect in self.session.leave() {
             self.carry_out(effect);
         }
-        // What an answer under way has said so far becomes a message.
+        // The part of an answer that has arrived becomes a message.
         let stopped = async {
             while self.session.is_asking() {
                 let Some(inbound) = self.inbox.recv().await else { return };
@@ -310,7 +310,7 @@ impl App {
             Event::Key(key) => self.update(Message::Key(key)),
             Event::Paste(text) => self.update(Message::Paste(text)),
             Event::Mouse(mouse) => self.on_mouse(mouse),
-            // Even a size that is the old one again may have cost what was on the screen.
+            // A resize may clear the screen even if the new size equals the old one.
             Event::Resize(..) => (self.is_dirty, self.is_stale) = (true, true),
             Event::FocusGained | Event::FocusLost => {}
         }
