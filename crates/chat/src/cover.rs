@@ -1,8 +1,8 @@
-//! Covers secrets and `<REDACTED>` spans in what is shown of a conversation: thoughts, answers, tool calls and what tools
-//! gave.
+//! Covers secrets and `<REDACTED>` spans in the parts of a conversation that are shown: thoughts, answers, tool calls
+//! and tool results.
 //!
-//! What is kept, and what goes back to a provider, stays as it came: only a copy is covered, on its way to the screen,
-//! to standard output or to an editor. Text that comes in pieces is covered as the whole would be, so that no part of a
+//! Stored messages and requests to a provider are not changed. Only a copy is covered, on its way to the screen, to
+//! standard output or to an editor. Text that comes in pieces is covered like the whole text, so that no part of a
 //! secret is ever shown and taken back.
 
 mod events;
@@ -22,7 +22,7 @@ use thinkthrough_core::tags::redacted_json;
 use thinkthrough_json::Raw;
 use thinkthrough_mask::{Masker, Opaque, mask_json};
 
-/// Covers secrets in what is shown, where that is wanted. Copies share their rules.
+/// Covers secrets in shown text, if the user wants that. Copies share their rules.
 #[derive(Clone, Debug, Default)]
 pub struct Cover(Option<Masker>);
 
@@ -33,7 +33,7 @@ impl Cover {
         Cover(masker)
     }
 
-    /// What covers, where anything does.
+    /// The masker, unless covering is off.
     pub(crate) fn masker(&self) -> Option<&Masker> {
         self.0.as_ref()
     }
@@ -80,7 +80,7 @@ impl Cover {
         ToolCall { parameters, ..call.clone() }
     }
 
-    /// What a tool gave.
+    /// A tool result.
     #[must_use]
     pub fn response(&self, response: &ToolResponse) -> ToolResponse {
         let result = match &response.result {
@@ -103,7 +103,7 @@ impl Cover {
         }
     }
 
-    /// What somebody is asked before a call runs.
+    /// A question before a tool call.
     #[must_use]
     pub fn question(&self, question: &Question) -> Question {
         Question {
@@ -152,7 +152,7 @@ impl Cover {
         }
     }
 
-    /// JSON that goes to nobody who would check it.
+    /// JSON without payloads that a provider would check, so that these are covered too.
     fn raw(&self, raw: &Raw) -> Raw {
         match self.strings(raw.as_str(), Opaque::Masked) {
             Cow::Borrowed(_) => raw.clone(),

@@ -5,12 +5,12 @@ use crate::agent::AskError;
 use thinkthrough_client::{ClientError, Failure as Cause, Retry};
 use thinkthrough_core::pipeline::Failure;
 
-/// Whose request failed, and how it can be sent again.
+/// The model of a failed request, and the way to send it again.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Attempt<'a> {
     /// The model's name, as the user says it.
     pub model: &'a str,
-    /// Where its key comes from, as it stands in a sentence: `` `OPENAI_API_KEY` ``, `the file ...`.
+    /// The source of its key, as a phrase for a sentence: `` `OPENAI_API_KEY` ``, `the file ...`.
     pub key_from: Option<&'a str>,
     /// The command that sends the question again, where there is one.
     pub again: Option<&'a str>,
@@ -43,7 +43,7 @@ impl Attempt<'_> {
         format!("`{}`: {error}{again}", self.model)
     }
 
-    /// What to do about a status.
+    /// Advice for a status.
     fn advice(&self, status: u16) -> String {
         let key = self.key_from.unwrap_or("the key of this provider");
         match status {
@@ -77,7 +77,7 @@ pub fn why_again(retry: &Retry<'_>) -> String {
             let what = what(status).unwrap_or("the provider wants the request again");
             format!("{what} (status {status})")
         }
-        // The first part of its sentence: what to do about it is said when it fails for good.
+        // Only the first part of the sentence. The advice after it is shown when the request fails for good.
         Cause::Error(error) => {
             let text = error.to_string();
             text.split_once("; ").map_or(text.as_str(), |(what, _)| what).to_owned()
@@ -85,7 +85,7 @@ pub fn why_again(retry: &Retry<'_>) -> String {
     }
 }
 
-/// What a status means; nothing for one of success, where the answer broke off.
+/// The meaning of a status. `None` for a success status, whose answer broke off.
 const fn what(status: u16) -> Option<&'static str> {
     Some(match status {
         401 => "the key is not accepted",
@@ -108,7 +108,7 @@ fn detail(failure: &Failure) -> String {
     if (200..300).contains(status) {
         return message.to_owned();
     }
-    // What core says where the provider said nothing.
+    // Core supplies this message if the provider sent none.
     if message.is_empty() || message == format!("the provider answered with status {status}") {
         return format!("status {status}");
     }

@@ -1,4 +1,5 @@
-//! Ends what we started when we are gone. Whoever is killed can clean nothing up, so somebody else has to watch.
+//! Ends our child processes after we are gone. A killed process cannot clean up, so that another process has to
+//! watch.
 
 use rustix::process::Pid;
 use std::io;
@@ -18,7 +19,8 @@ pub(crate) struct Guardian {
 impl Guardian {
     /// Begins a process group and watches over it until this goes.
     pub(crate) fn start() -> io::Result<Self> {
-        // Its input is a pipe that nobody but us can write into, and we never do: it ends when we do, in whatever way.
+        // Only we hold the writing end of its input, and we never write. So the input ends when we end, whether we
+        // exit or are killed.
         let child = Command::new("/bin/sh")
             .args(["-c", SCRIPT])
             .stdin(Stdio::piped())

@@ -1,5 +1,5 @@
-//! What refusals taught about models: remembered for the life of the program, and for a day where there is a store. Gateways
-//! on the same store know it too.
+//! Facts about models that refusals taught. They are remembered for the life of the program, and with a store for a
+//! day. Gateways on the same store share them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -43,7 +43,8 @@ impl Lessons {
         taught.map_or(Cow::Borrowed(target), Cow::Owned)
     }
 
-    /// Remembers what a refusal taught. Nobody waits until it is written down: at worst it is learned once more.
+    /// Remembers a fact from a refusal. The caller does not wait for the store: if the write fails, the fact is
+    /// learned once more.
     pub fn learn(&self, target: &Target, fact: Repair) {
         let about = about(target);
         let mut known = lock(&self.known);

@@ -1,4 +1,4 @@
-//! Search through what is kept, by whoever asks: a thought that is not to be shown is not found either.
+//! Search in stored conversations. A thought that may not be shown is not found either.
 
 use crate::cover::Cover;
 use thinkthrough_store::{Conversations, Found, Search, StoreError, Within};

@@ -1,6 +1,8 @@
-//! What a model thought, for people: each generation leaves a masked row in the store, as requests through the gateway do.
+//! Traces: each generation leaves a masked copy of its thoughts in the store, for people to read, as requests through
+//! the gateway do.
 //!
-//! Nobody waits for it but the end of the program, and what cannot be written is counted.
+//! Writes run in the background, and only the end of the program waits for them. Traces that cannot be written are
+//! counted.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,7 +25,7 @@ use tokio::task::JoinSet;
 const PAUSES: [Duration; 3] =
     [Duration::from_millis(50), Duration::from_millis(500), Duration::from_secs(2)];
 
-/// Where the questions of a program leave traces. Clones are handles to the same one.
+/// Writes the traces of a program. Clones are handles to the same one.
 #[derive(Clone)]
 pub struct Tracer {
     traces: Traces,
@@ -48,7 +50,7 @@ impl Tracer {
         Some(Traced { tracer: self.clone(), session, run })
     }
 
-    /// A question of which nothing else is kept: a session of its own.
+    /// A question outside a stored conversation: a session of its own.
     #[must_use]
     pub fn lone_question(&self) -> Option<Traced> {
         self.question(&self.traces.new_id().ok()?)
@@ -122,7 +124,7 @@ pub struct Traced {
     run: String,
 }
 
-/// What a request came to.
+/// The result of a request.
 pub(crate) struct Generation<'a> {
     pub(crate) target: &'a Target,
     /// When the request went out.

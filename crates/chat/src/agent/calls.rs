@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 pub struct Called {
     /// The call.
     pub call: ToolCall,
-    /// What it gave; a refusal is an error.
+    /// The tool's result. A refusal is an error.
     pub response: ToolResponse,
     /// Images and other media that came with the result.
     pub media: Vec<Media>,
@@ -24,7 +24,7 @@ pub struct Called {
     pub change: Option<FileChange>,
     /// It was not allowed, and did not run.
     pub is_refused: bool,
-    /// How long it ran, without the time that somebody thought about allowing it.
+    /// How long it ran, without the time that the user took to allow it.
     pub took: Duration,
 }
 
@@ -43,13 +43,13 @@ const GRACE: Duration = Duration::from_millis(500);
 const STOPPED: &str = "the user stopped this call before it was finished";
 const NEVER_RUN: &str = "the user stopped before this call was run";
 
-/// What the calls of one answer share.
+/// State that the calls of one answer share.
 struct Desk<'a> {
     toolbox: &'a Toolbox,
     approve: &'a dyn Approve,
     stop: &'a CancellationToken,
-    /// Which calls are decided about. Questions come in the order of the calls, one at a time, so that an "always" counts
-    /// for the calls that wait.
+    /// Whether each call is decided. Questions come in the order of the calls, one at a time, so that an "always"
+    /// counts for the calls that wait.
     decided: watch::Sender<Vec<bool>>,
     progress: mpsc::UnboundedSender<Progress>,
 }
@@ -155,9 +155,9 @@ impl Desk<'_> {
             Rule::Ask(_) => {}
         }
         let before = |decided: &Vec<bool>| decided.iter().take(index).all(|decided| *decided);
-        // It fails when nobody decides any more, which is never while we are here.
+        // It fails only if the sender is gone, and `self` holds the sender.
         drop(self.decided.subscribe().wait_for(before).await);
-        // What was asked meanwhile may have allowed this one too.
+        // An earlier question may have allowed this call too.
         let mut question = match self.toolbox.rule(call).await {
             Rule::Allow { may_leave } => return Ok(may_leave),
             Rule::Deny(why) => return Err(why),
@@ -178,7 +178,7 @@ impl Desk<'_> {
     }
 
     async fn run(&self, index: usize, call: &ToolCall, may_leave: bool) -> Given {
-        // Nobody listens any more when the run was dropped; then the call is dropped with it.
+        // If the run was dropped, the receiver is gone, and this call is dropped too.
         let tell = |progress| drop(self.progress.send(progress));
         tell(Progress::Started(index));
         let output = |text: &str| tell(Progress::Output(index, text.to_owned()));

@@ -1,4 +1,4 @@
-//! What whoever asked may do while the model works: stop it, or say something more.
+//! Controls a running question: stops it, or adds a message while the model works.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,7 @@ impl Control {
         Self::default()
     }
 
-    /// Stops the answer and the tools at once; what was said until then is kept. Stopping twice is stopping once.
+    /// Stops the answer and the tools at once. The text so far is kept. A second call has no effect.
     pub fn stop(&self) {
         self.stop.cancel();
     }
@@ -41,7 +41,7 @@ impl Control {
         self.queue().push_back(content);
     }
 
-    /// Takes what is queued; what is left when the question is answered begins the next one.
+    /// Takes the queued messages. Messages left at the end of the question begin the next one.
     #[must_use]
     pub fn take(&self) -> Vec<Content> {
         self.queue().drain(..).collect()

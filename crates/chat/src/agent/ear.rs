@@ -1,4 +1,4 @@
-//! What is heard of an answer while it comes: the time that it takes, and whether its thought goes round in circles.
+//! Watches an answer while it arrives: measures its time, and finds a thought that repeats itself.
 
 use super::clock::Clock;
 use super::watch::Watch;

@@ -9,7 +9,7 @@ use thinkthrough_core::event::Event;
 use thinkthrough_core::outgoing::Outgoing;
 use thinkthrough_core::tokens::TokenCount;
 
-/// Is told what happens, as it happens. `round` counts the requests from 0.
+/// Receives the events of a question as they happen. `round` counts the requests from 0.
 ///
 /// A watch may stand before another one ([`Watch::behind`]): what it does not hear itself goes there as it is.
 pub trait Watch {

@@ -9,11 +9,12 @@ use thinkthrough_core::event::Event;
 use thinkthrough_core::outgoing::Outgoing;
 use thinkthrough_core::plane::MaskedText;
 
-/// Tells a watch what happens with its secrets covered: for one that shows it. Whatever keeps it stands before this one.
+/// Passes events to a watch with their secrets covered, for a watch that shows them. A watch that stores events must
+/// stand before this one.
 pub struct Covered<'w> {
     cover: Cover,
     events: CoveredEvents,
-    /// What running calls say, by the call.
+    /// The output of running calls, by the index of the call.
     outputs: BTreeMap<usize, MaskedText>,
     watch: &'w mut (dyn Watch + Send),
 }

@@ -12,7 +12,7 @@ pub(super) const FENCE: &str = "---thinking---";
 pub(super) const FENCE_END: &str = "---/thinking---";
 /// Opens a thought in the details form, before its label.
 pub(super) const DETAILS: &str = "<details><summary>";
-/// What the label of such a thought begins with; any other `<details>` is text.
+/// The first words of a thought's label. Any other `<details>` is text.
 pub(super) const LABELS: [&str; 3] = ["Thinking", "Thought for", "The provider withheld"];
 /// Ends the label.
 pub(super) const SUMMARY_END: &str = "</summary>";
@@ -36,7 +36,7 @@ pub(super) fn heading(speaker: Speaker) -> &'static str {
     HEADINGS.iter().find(|(_, it)| *it == speaker).map_or("## Model", |(heading, _)| heading)
 }
 
-/// Whose message a line opens.
+/// The speaker of the message that a line opens.
 pub(super) fn speaker(line: &str) -> Option<Speaker> {
     HEADINGS.iter().find(|(heading, _)| line.trim_end() == *heading).map(|(_, speaker)| *speaker)
 }

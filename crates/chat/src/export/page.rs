@@ -1,7 +1,7 @@
 //! The frame of an exported page: its style and the script that folds thoughts.
 
-/// What a page may load and run: its own style and script, pictures that are in it, and nothing from anywhere else.
-/// The hash is that of [`SCRIPT`]; a test compares them.
+/// The content policy of a page: it may load and run its own style and script and embedded pictures only. The hash is
+/// the hash of [`SCRIPT`]; a test compares them.
 pub(super) const POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; \
      script-src 'sha256-HASH'; base-uri 'none'; form-action 'none'; \
      require-trusted-types-for 'script'; trusted-types 'none'";

@@ -96,7 +96,7 @@ impl<'t> Reader<'t> {
         self.add(block, first)
     }
 
-    /// Puts what is seen on the page into a block whose rest stood in a comment.
+    /// Completes a block from the visible part of the page. Its other fields came from a comment.
     fn fill(&mut self, block: &mut Block, json: Val<'_>) -> Result<(), String> {
         match block {
             Block::Text(text) => text.text = self.text(true),
@@ -185,7 +185,7 @@ impl<'t> Reader<'t> {
         self.callout()
     }
 
-    /// The lines between the one at hand and the one that ends them.
+    /// The lines after the current one, up to the line that ends them.
     fn enclosed(&mut self, is_end: fn(&str) -> bool, name: &str) -> Result<Vec<&'t str>, String> {
         let from = self.at + 1;
         let rest = self.lines.get(from..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a tool of a server gave, in the neutral form.
+//! Reads the result of a server's tool into the neutral form.
 
 use crate::tools::Given;
 use rmcp::model::CallToolResult;
@@ -50,7 +50,7 @@ impl Parts {
                 let word = |key| block.text(key).unwrap_or_default();
                 self.texts.push(format!("[resource {}: {}]", word("name"), word("uri")));
             }
-            // What has no form here is still told, as it stood.
+            // A block of an unknown type is passed on as JSON.
             _ => self.texts.push(block.raw().to_owned()),
         }
     }

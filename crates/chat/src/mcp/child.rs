@@ -38,7 +38,7 @@ impl Program {
     ) -> io::Result<(Self, ChildStdout, ChildStdin)> {
         let (program, arguments) =
             command.split_first().ok_or_else(|| io::Error::other("no program is named"))?;
-        // Where there is none, the server runs all the same, in a group of its own.
+        // Without a guardian the server still runs, in a group of its own.
         let guardian = Guardian::start().ok();
         let group = guardian.as_ref().map(Guardian::group);
         let mut start = Command::new(program);

@@ -1,7 +1,7 @@
 //! Tools of servers that speak the Model Context Protocol, over standard input and output or over HTTP.
 //!
-//! Servers are started when tools are first needed, all at once and with a time limit. One that does not start is a
-//! notice and nothing more.
+//! Servers are started when tools are first needed, all at once and with a time limit. If a server does not start,
+//! the user gets a notice, and the session continues without its tools.
 
 mod answer;
 mod child;
@@ -37,7 +37,7 @@ pub enum Reach {
         command: Vec<String>,
         /// Variables beside our environment, of which secrets are kept from it.
         env: Vec<(String, Secret)>,
-        /// Where it runs.
+        /// Its working folder.
         folder: PathBuf,
     },
     /// An address that speaks the protocol over HTTP.
@@ -63,7 +63,7 @@ pub struct Mcp {
 }
 
 impl Mcp {
-    /// The tools of these servers; what goes wrong with one is told to `notices`.
+    /// The tools of these servers. Failures of a server are sent to `notices`.
     #[must_use]
     pub fn new(servers: Vec<McpServer>, notices: Notices) -> Self {
         let prefixes = names::prefixes(servers.iter().map(|server| server.name.as_str()));
@@ -93,7 +93,7 @@ impl Source for Mcp {
                 .map(|(index, server)| async move { (index, server.offers().await) })
                 .collect();
             let mut all: Vec<_> = starting.collect().await;
-            // In the order of the configuration, whoever was quickest: requests must not differ by chance.
+            // Sort by the order of the configuration, so that requests do not differ by chance.
             all.sort_by_key(|(index, _)| *index);
             let mut offers = Vec::new();
             for (_, (tools, notice)) in all {

@@ -33,7 +33,7 @@ const CLOSE: Duration = Duration::from_secs(2);
 /// How often a server that ends by itself is started in all.
 const MAX_STARTS: u32 = 3;
 
-/// A server and what is known of it.
+/// A server, with its connection and its tools.
 #[derive(Debug)]
 pub(super) struct Server {
     configured: McpServer,
@@ -49,7 +49,7 @@ struct State {
     /// It did not start, or did not tell its tools; once is enough to wait for that.
     has_failed: bool,
     running: Option<Running>,
-    /// Our name and its own for each tool, and what is offered.
+    /// Each tool's name on the server, and the tool as it is offered.
     tools: Vec<(String, Tool)>,
 }
 
@@ -90,7 +90,7 @@ impl Server {
         name.starts_with(&self.prefix)
     }
 
-    /// What is on offer, and a notice when something went wrong that had not been told before.
+    /// The tools on offer, and a notice for a failure that was not reported before.
     pub(super) async fn offers(&self) -> (Vec<Tool>, Option<String>) {
         let mut state = self.state.lock().await;
         let outcome = match timeout(START, self.ready(&mut state)).await {
@@ -131,7 +131,7 @@ impl Server {
         }
         if state.running.is_none() {
             if state.has_failed || state.starts >= MAX_STARTS {
-                // It has been told; asking for the same trouble again helps nobody.
+                // The failure was already reported, and another start would probably fail too.
                 state.tools.clear();
                 return Ok(());
             }
@@ -194,7 +194,7 @@ impl Server {
         Ok(tools.collect())
     }
 
-    /// Calls a tool; a stop is told to the server.
+    /// Calls a tool. If the call is stopped, the server gets a cancellation.
     pub(super) async fn call(&self, call: &ToolCall, job: Job<'_>) -> Given {
         let arguments: JsonObject = match &call.parameters {
             Parameters::Json(raw) => match serde_json::from_str(raw.as_str()) {
@@ -237,7 +237,7 @@ impl Server {
             Ok(Ok(Err(error))) => failed(error),
             Ok(Err(_)) => failed(ServiceError::TransportClosed),
             Err(why) => {
-                // A server that is gone need not be told.
+                // This fails only if the server is gone.
                 let _ =
                     handle.cancel(Some("the user stopped it, or its time was up".to_owned())).await;
                 Given::error(&why)

@@ -15,7 +15,7 @@ pub(super) struct Canvas<'a> {
 }
 
 impl Canvas<'_> {
-    /// Lays a ground, which takes away what was there.
+    /// Fills an area with a ground, and clears its text.
     pub(super) fn ground(&mut self, area: Rect, ground: Ground) {
         let style = self.theme.style(Ink::default(), ground);
         for y in area.top()..area.bottom() {
@@ -91,7 +91,7 @@ impl Canvas<'_> {
         pieces.fold(x, |x, (text, ink)| self.text((x, y), end, text, ink, ground));
     }
 
-    /// Draws a box with a ground, a title on its upper edge and a hint on its lower one, and returns what is inside.
+    /// Draws a box with a ground, a title on its upper edge and a hint on its lower one, and returns the area inside.
     pub(super) fn frame(&mut self, area: Rect, title: &str, hint: &str, ground: Ground) -> Rect {
         self.ground(area, ground);
         if area.width < 2 || area.height < 2 {

@@ -41,7 +41,7 @@ impl Scanner {
         }
         let mut rest = line;
         self.is_lone = false;
-        // What came just before decides whether a word is a name or a member.
+        // A word can be a key only if just spaces or a dash come before it.
         let mut is_first = true;
         while !rest.is_empty() {
             let (len, tone) = self.piece(language, rest, is_first);
@@ -136,7 +136,7 @@ fn is_word(char: char) -> bool {
     char.is_alphanumeric() || char == '_'
 }
 
-/// Whether what was just read is the key of a pair.
+/// Whether the word before `after` is the key of a pair.
 fn is_key(after: &str) -> bool {
     after.trim_start().starts_with([':', '='])
 }

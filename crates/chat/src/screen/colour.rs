@@ -42,8 +42,8 @@ impl Rgb {
         Self(mix(self.0, other.0), mix(self.1, other.1), mix(self.2, other.2))
     }
 
-    /// The colour nearest to this one that has at least this contrast on `ground`: this one with as little white, or
-    /// black, as it takes. No ground is so grey that neither of both reaches 4.5.
+    /// The nearest colour with at least this contrast on `ground`, made by mixing in as little white or black as
+    /// possible. White or black reaches 4.5 on every ground.
     #[must_use]
     pub fn legible_on(self, ground: Self, contrast: f64) -> Self {
         let (first, second) =

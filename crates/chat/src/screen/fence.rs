@@ -94,7 +94,8 @@ impl Fence {
     }
 }
 
-/// Cuts an answer from `start` on, where a chunk of code begins if `code` says so. What is not sure yet is the last cut.
+/// Cuts an answer from `start` on. `code` is set if a chunk of code begins there. Text that may still change is in
+/// the last cut.
 pub(super) fn cuts(text: &str, start: usize, code: Option<Code>) -> Vec<Cut> {
     let mut cuts = Vec::new();
     let mut at = match code {

@@ -1,4 +1,4 @@
-//! What is laid out of one entry, kept until its width or its text changes.
+//! The layout of one entry, cached until its width or its text changes.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(super) enum Part {
     Gap,
     /// Its first line, drawn anew for each frame: it may hold a timer.
     Head,
-    /// What a folded tool call shows of its result.
+    /// The part of a result that a folded tool call shows.
     Result,
     /// A segment of its text.
     Segment(usize),
@@ -25,7 +25,7 @@ pub(super) enum Part {
     Newest(usize),
 }
 
-/// What is kept of one entry.
+/// The cached layout of one entry.
 #[derive(Debug, Default)]
 pub(super) struct Laid {
     revision: u32,
@@ -39,7 +39,7 @@ pub(super) struct Laid {
 /// The parts of an entry that are shown, of which there may be thousands.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
-    /// What stands above the text.
+    /// The parts above the text.
     lead: Vec<Part>,
     segments: usize,
     newest: Option<usize>,
@@ -48,7 +48,7 @@ pub(super) struct Parts {
 #[derive(Debug)]
 struct Segment {
     range: Range<usize>,
-    /// Which of the entry's texts the range belongs to.
+    /// The text of the entry that the range belongs to.
     source: Source,
     /// It is a chunk of a long block of code.
     code: Option<Code>,
@@ -65,7 +65,7 @@ enum Source {
 }
 
 impl Laid {
-    /// Makes the segments those of the entry as it is now. Costs what is new since the last time.
+    /// Updates the segments for the current text. The cost grows only with the new text.
     pub(super) fn sync(&mut self, view: &View, at: usize) {
         let Some(body) = view.transcript.get(EntryId(at)) else { return };
         let (revision, text) = (view.transcript.revision(at), text(body));
@@ -301,7 +301,8 @@ fn push_chunk(code: &Code, piece: &str, (width, is_last): (usize, bool), rows: &
     }
 }
 
-/// Summaries of thoughts have headings, which are lines all in asterisks; nothing else in a thought is marked up.
+/// Lays out a thought. A line between two pairs of asterisks is a heading, as in summaries of thoughts; other
+/// Markdown is shown as it is.
 fn push_thought(text: &str, width: usize, rows: &mut Rows) {
     let heading = |line: &str| {
         let inside = line.trim().strip_prefix("**")?.strip_suffix("**")?;

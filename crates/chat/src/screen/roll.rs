@@ -15,7 +15,7 @@ use super::rows::Rows;
 /// How many segments keep their rows: enough for many screens, few beside a long conversation.
 const KEPT: usize = 1024;
 
-/// Where on the roll the screen begins.
+/// The position at the top of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) entry: usize,
@@ -31,7 +31,7 @@ pub(super) struct Slice {
     pub(super) rows: Range<usize>,
 }
 
-/// What is kept between frames.
+/// The layout that is cached between frames.
 #[derive(Debug, Default)]
 pub(super) struct Roll {
     laid: Vec<Laid>,
@@ -41,7 +41,7 @@ pub(super) struct Roll {
     kept: VecDeque<(usize, usize)>,
 }
 
-/// What everything that is kept depends on.
+/// The inputs of the cached layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Key {
     generation: u64,
@@ -51,7 +51,7 @@ struct Key {
 }
 
 impl Roll {
-    /// Gets ready for a frame of this width. What follows must be asked about the same view.
+    /// Prepares a frame of this width. Later calls must pass the same view.
     pub(super) fn sync(&mut self, view: &View, width: usize) {
         let key = Key {
             generation: view.transcript.generation(),
@@ -100,7 +100,7 @@ impl Roll {
         (0..view.transcript.len()).find_map(|entry| self.first_of(view, entry))
     }
 
-    /// The first row of an entry, or of the next one that is shown.
+    /// The first row of an entry, or of the next visible entry.
     pub(super) fn at_entry(&mut self, view: &View, entry: usize) -> Option<Place> {
         (entry..view.transcript.len()).find_map(|entry| self.first_of(view, entry))
     }
@@ -138,7 +138,7 @@ impl Roll {
         }
     }
 
-    /// The same place after things have changed, or the nearest one that still exists.
+    /// The same place after a change, or the nearest place that still exists.
     pub(super) fn settle(&mut self, view: &View, place: Place) -> Option<Place> {
         let parts = self.parts(view, place.entry);
         let Some(part) = parts.from(place.part).or(parts.last()) else {
@@ -149,7 +149,7 @@ impl Roll {
         Some(Place { entry: place.entry, part, row })
     }
 
-    /// How many rows there are, and how many are above a place; exact for what was seen, guessed for the rest.
+    /// The number of all rows, and of the rows above a place. Rows that were never on the screen are estimated.
     pub(super) fn extent(&self, place: Place) -> (usize, usize) {
         let inside = match (self.laid.get(place.entry), place.part) {
             (Some(laid), Part::Segment(at)) => laid.guess_before(at) + place.row,

@@ -14,14 +14,14 @@ pub(super) struct Rows {
 
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    /// Where its text ends; it begins where the one before it ends.
+    /// The end of its text. It begins at the end of the piece before.
     end: usize,
     ink: Ink,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    /// Where its pieces end; they begin where those of the row before end.
+    /// The end of its pieces. They begin at the end of the row before.
     end: usize,
     ground: Ground,
 }
@@ -30,7 +30,7 @@ struct Row {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
     pub(super) text: String,
-    /// Where each ink ends.
+    /// The end of each ink.
     inks: Vec<(usize, Ink)>,
 }
 
@@ -144,7 +144,7 @@ impl Rows {
         }
     }
 
-    /// Adds code, which keeps its line breaks and is cut, not wrapped, so that what is copied is what was written.
+    /// Adds code. It keeps its line breaks and is cut instead of wrapped, so that copied text equals the source.
     pub(super) fn push_code(
         &mut self,
         code: &str,
@@ -155,7 +155,7 @@ impl Rows {
         self.push_scanned(code, Scanner::new(language), width, margins);
     }
 
-    /// As [`Self::push_code`], with colours that go on from what stands before.
+    /// As [`Self::push_code`], with the scanner's state from the code before.
     pub(super) fn push_scanned(
         &mut self,
         code: &str,

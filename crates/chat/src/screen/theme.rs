@@ -5,7 +5,7 @@ use ratatui::style::{Color, Modifier, Style};
 use super::colour::{Rgb, indexed, nearest_index};
 use super::ink::{Ground, Ink, Tone};
 
-/// The least contrast between letters and what is under them, as WCAG 2.1 level AA asks of text.
+/// The least contrast between letters and their background, as WCAG 2.1 level AA requires for text.
 pub const CONTRAST: f64 = 4.5;
 
 /// How many colours there are.
@@ -17,11 +17,11 @@ pub enum Depth {
     True,
     /// The 240 fixed colours of the xterm palette.
     TwoHundredFiftySix,
-    /// None: nobody wants them (`NO_COLOR`), or there are none.
+    /// No colours, because the user does not want them (`NO_COLOR`) or the terminal has none.
     Without,
 }
 
-/// What the terminal shows where nothing is painted.
+/// The terminal's own background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Background {
     /// Dark; how dark is unknown.
@@ -53,8 +53,8 @@ impl Background {
 }
 
 impl Background {
-    /// What `COLORFGBG` tells where the terminal does not answer: it ends with the number of the background among the 16
-    /// colours, of which 7 and those from 9 on are light. Dark otherwise.
+    /// Reads `COLORFGBG`, for a terminal that does not answer. The value ends with the number of the background among
+    /// the 16 colours: 7 and 9 to 15 are light. The default is dark.
     #[must_use]
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
         let value = variable("COLORFGBG").unwrap_or_default();
@@ -132,7 +132,7 @@ impl Theme {
     }
 }
 
-/// What is bold where it cannot have a colour.
+/// Tones that are bold if they cannot have a colour.
 fn stands_out(tone: Tone) -> bool {
     matches!(tone, Tone::Accent | Tone::Failure | Tone::Heading | Tone::Warning)
 }
@@ -224,9 +224,9 @@ fn hue(tone: Tone, is_dark: bool) -> Option<Rgb> {
     Some(if is_dark { dark } else { light })
 }
 
-/// Backgrounds of the 16 colours, which users choose themselves: the two greys alone are calm in every palette. Letters
-/// on them are of the 16 colours too, so that a thought can be read even where the terminal's own ground was guessed
-/// wrong. What is selected is reversed instead.
+/// Backgrounds of the 16 colours. Users choose these colours themselves, and only the two greys are calm in every
+/// palette. Letters on them are of the 16 colours too, so that a thought can be read even if the terminal's own
+/// ground was guessed wrong. A selected row is reversed instead.
 fn sixteen_ground(ground: Ground, is_dark: bool) -> Color {
     match (ground, is_dark) {
         (Ground::Thought, true) => Color::DarkGray,
@@ -237,8 +237,8 @@ fn sixteen_ground(ground: Ground, is_dark: bool) -> Color {
     }
 }
 
-/// Letters of the 16 colours. Where nobody said whether the terminal is dark, only those that can be read on white and on
-/// black alike, which are few.
+/// Letters of the 16 colours. If the terminal's background is unknown, only the few colours that can be read on both
+/// white and black.
 fn sixteen_tone(tone: Tone, on: Ground, background: Background) -> Color {
     let is_dark = background.rgb().is_dark();
     match (on, is_dark) {

@@ -20,7 +20,7 @@ pub(super) fn text_width(screen: u16) -> usize {
     usize::from(screen.saturating_sub(LEFT + RIGHT)).max(8)
 }
 
-/// Paints the slices from the top of `area` on, and returns for each row what is there.
+/// Paints the slices from the top of `area` on, and returns the entry and part of each row.
 pub(super) fn paint(
     canvas: &mut Canvas<'_>,
     view: &View,
@@ -100,7 +100,7 @@ fn paint_focus(canvas: &mut Canvas<'_>, rows: &[(EntryId, Part)], focus: EntryId
     }
 }
 
-/// Where on the screen the rows of a part are.
+/// The screen area of a part's rows.
 #[derive(Clone, Copy)]
 struct Strip {
     x: u16,
@@ -167,7 +167,7 @@ impl Strip {
         }
     }
 
-    /// What stands beside the first row of an entry.
+    /// Paints the mark in front of the first row of an entry.
     fn mark(self, canvas: &mut Canvas<'_>, body: &Body, y: u16) {
         let (mark, tone, ground) = match body {
             Body::User(_) => ("›", Tone::Accent, Ground::User),

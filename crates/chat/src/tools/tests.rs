@@ -112,7 +112,7 @@ fn reading_inside_is_allowed_and_everything_else_is_asked() {
     assert!(away.reason.is_some() && away.grant != asked.grant, "one does not allow the other");
     let shell = question(&tools, "shell", r#"{"command":"ls -l"}"#);
     assert_eq!((shell.kind, shell.title.as_str()), (ToolKind::Execute, "run `ls -l`"));
-    // What cannot work is not asked for, and does not run: who knows what it would do later.
+    // A call that cannot work is neither asked for nor run, because it might work later and do something else.
     let wrong =
         rule(&tools, "edit_file", r#"{"path":"notes.md","old_text":"nothing","new_text":"x"}"#);
     assert!(matches!(wrong, Rule::Deny(why) if why.contains("does not occur")));
@@ -258,7 +258,7 @@ fn a_stopped_command_gives_what_it_had_and_takes_its_whole_group_along() {
     fs::remove_dir_all(root).unwrap();
 }
 
-/// Waits until a process runs no more; one that nobody has buried yet does not.
+/// Waits until a process has ended. A zombie has ended too.
 #[cfg(target_os = "linux")]
 fn ends(id: &str) {
     let began = std::time::Instant::now();

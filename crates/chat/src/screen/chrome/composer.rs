@@ -11,7 +11,7 @@ use crate::screen::ink::{Ground, Ink, Tone};
 use crate::screen::model::{Activity, Thought, ThoughtState, View};
 use crate::screen::wrap;
 
-/// What the box takes of the width: its edges, the mark and a cell for the cursor behind the last letter.
+/// Columns of the box that hold no text: its edges, the mark, and a cell for the cursor after the last letter.
 const TAKEN: u16 = 5;
 
 /// How high the box is on a screen of this size.
@@ -100,7 +100,7 @@ fn rows(text: &str, width: usize) -> Vec<Range<usize>> {
     rows
 }
 
-/// The row that the cursor is on: the last one that begins before it.
+/// The row with the cursor: the last row that begins at or before it.
 fn row_of(rows: &[Range<usize>], cursor: usize) -> usize {
     rows.partition_point(|row| row.start <= cursor).saturating_sub(1)
 }
@@ -132,7 +132,7 @@ fn activity(canvas: &mut Canvas<'_>, view: &View, area: Rect) {
     let turns = spinner(view.now);
     let note = u16::try_from(glyph::width(&view.composer.note)).unwrap_or(area.width);
     let (from, end) = (area.x + 4 + note, area.right().saturating_sub(2));
-    // Of what does not fit, what happens is worth more than how to stop it.
+    // If both do not fit, the activity is more important than the key that stops it.
     let texts = [format!(" {turns} {what}, esc stops "), format!(" {turns} {what} ")];
     let fits = |text: &&String| {
         u16::try_from(glyph::width(text)).is_ok_and(|wide| from.saturating_add(wide) <= end)

@@ -1,4 +1,4 @@
-//! What lies above the transcript: lists and pages.
+//! Overlays above the transcript: lists and pages.
 
 use ratatui::layout::Rect;
 
@@ -13,14 +13,14 @@ const WIDEST: u16 = 100;
 /// Completions never cover more rows than this.
 const COMPLETIONS: u16 = 8;
 
-/// What was painted, for the mouse.
+/// The painted areas, for the mouse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::screen) struct Painted {
-    /// Where the rows of a list are.
+    /// The area of a list's rows.
     pub(in crate::screen) rows: Rect,
     /// The index of the first of them.
     pub(in crate::screen) first: usize,
-    /// All that is covered.
+    /// The area of the whole overlay.
     pub(in crate::screen) area: Rect,
 }
 

@@ -11,14 +11,14 @@ pub(super) struct Inline {
     done: Vec<Line>,
     current: Option<Line>,
     ink: Ink,
-    /// What the open marks change, innermost last.
+    /// The open marks, innermost last.
     open: Vec<Mark>,
 }
 
 struct Mark {
     /// The ink outside.
     before: Ink,
-    /// Where a link leads, and the text it was given so far.
+    /// The target of a link, and its text so far.
     link: Option<(String, String)>,
 }
 
@@ -81,7 +81,7 @@ impl Inline {
         self.open.push(mark);
     }
 
-    /// Ends the innermost mark. Where a link leads is always shown, unless its text says so.
+    /// Ends the innermost mark. A link is followed by its target, unless its text is the target.
     pub(super) fn end(&mut self) {
         let Some(mark) = self.open.pop() else { return };
         let was_link = self.ink.is_underlined && !mark.before.is_underlined;

@@ -7,15 +7,15 @@ use thinkthrough_core::tokens::TokenCount;
 /// A thinking block. Its text only grows; its time runs only while the model thinks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thought {
-    /// What came so far.
+    /// The text so far.
     pub text: String,
     /// How far it is.
     pub state: ThoughtState,
     /// Its tokens, if anybody knows; not shown otherwise.
     pub tokens: Option<TokenCount>,
-    /// What the user chose for this block: `None` follows the mode, `Some(true)` is open, `Some(false)` folded.
+    /// The user's choice for this block: `None` follows the mode, `Some(true)` is open, `Some(false)` folded.
     pub choice: Option<bool>,
-    /// The time it took so far, without what `running_since` adds; `None` where nobody measured it.
+    /// The time it took so far, without the time since `running_since`. `None` if the time is unknown.
     pub spent: Option<Duration>,
     /// When the clock last started, since the session began; `None` while it stands, as it does while a tool runs.
     pub running_since: Option<Duration>,
@@ -49,7 +49,7 @@ impl Thought {
         }
     }
 
-    /// A thought from a stored conversation, of which the time may be unknown: none is invented.
+    /// A thought from a stored conversation. Its time is `None` if the conversation does not tell it.
     #[must_use]
     pub fn stored(text: impl Into<String>, state: ThoughtState, spent: Option<Duration>) -> Self {
         let text = text.into();

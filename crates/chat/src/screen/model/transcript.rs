@@ -26,20 +26,20 @@ pub struct Entry {
     revision: u32,
 }
 
-/// What an entry is.
+/// The content of an entry.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// What the model said, in Markdown. It only grows.
+    /// Text of the model, in Markdown. It only grows.
     Answer(String),
-    /// From here on the model sees a summary of what is above; the text says what became of it.
+    /// From here on the model sees a summary of the messages above. The text describes the compression.
     Compression(String),
     /// Something the program has to say.
     Notice(Level, String),
-    /// What the model thought.
+    /// A thought of the model.
     Thought(Thought),
-    /// What the model had a tool do.
+    /// A tool call of the model.
     Tool(Tool),
-    /// What the user said.
+    /// A message of the user.
     User(String),
 }
 
@@ -78,7 +78,7 @@ impl Transcript {
         }
     }
 
-    /// Changes an entry in any way; what was laid out of it is laid out again.
+    /// Changes an entry in any way. Its layout is computed again.
     pub fn edit(&mut self, id: EntryId, change: impl FnOnce(&mut Body)) {
         if let Some(entry) = self.entries.get_mut(id.0) {
             change(&mut entry.body);
@@ -132,7 +132,7 @@ impl Transcript {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Whether the transcript has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

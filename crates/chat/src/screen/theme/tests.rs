@@ -108,8 +108,8 @@ fn req_think_007_3_thoughts_are_legible_in_the_usual_palettes_of_16_colours() {
     }
 }
 
-/// Greys are the only grounds that are calm in every palette of 16 colours, and letters can be read where nobody said
-/// whether the terminal is dark.
+/// Greys are the only grounds that are calm in every palette of 16 colours. Letters can be read even if the terminal
+/// does not report whether it is dark.
 #[test]
 fn b_11_sixteen_colours_are_calm_and_legible_on_light_and_dark() {
     let (dark, light) = (Rgb(0x14, 0x14, 0x18), Rgb(0xfa, 0xfa, 0xf8));

@@ -244,7 +244,7 @@ fn a_price_shows_what_the_session_cost_and_says_when_that_is_not_all() {
     desk.told(Progress::Added(Box::new(answer)));
     desk.told(Progress::Done(Ended::default()));
     assert_eq!(cost(&desk).as_deref(), Some("$0.40"));
-    // Another model, of which nobody said what it costs.
+    // Another model, whose price is unknown.
     desk.tell(Message::Chosen(Ok(Box::new(model("openai-compatible", "plain")))));
     desk.line("two");
     desk.answer("T", "second");

@@ -58,7 +58,7 @@ fn key(name: &str) -> KeyEvent {
     KeyEvent::new(code, modifiers)
 }
 
-/// Whether a key changes what is seen, or has something done, in one of the moments.
+/// Whether a key changes the view or causes an effect in one of the moments.
 fn does_something(key: KeyEvent) -> bool {
     moments().into_iter().any(|mut desk| {
         let view = |desk: &Desk| {

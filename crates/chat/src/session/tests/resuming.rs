@@ -32,7 +32,7 @@ fn stored(state: ConversationState) -> Stored {
     Stored { id: "a".into(), title: Some("A".into()), state, contents, ..Stored::default() }
 }
 
-/// What the store was told about how the conversation is held.
+/// The store orders about the model and settings of the conversation.
 fn kept(desk: &Desk) -> Vec<String> {
     let kept = desk.effects.iter().filter_map(|effect| match effect {
         Effect::Keep(Keep::Model(model)) => Some(format!("model {model}")),

@@ -1,4 +1,4 @@
-//! What is being written is nobody else's: no question and no list takes it.
+//! Text in the composer is safe: no question and no list takes its keys.
 
 use super::talking::{call, permission};
 use super::{Desk, desk};
@@ -105,7 +105,7 @@ fn b_1_a_letter_counts_only_where_nothing_follows_it() {
         wait(&mut desk, 30);
         assert_eq!(verdicts(&desk), [verdict], "{letter}");
     }
-    // What follows makes it a text, however late its key is heard of.
+    // A key that follows makes it a text, even if the key arrives late.
     for pause in [0, 300, 490, 900] {
         let mut desk = asked();
         by_hand(&mut desk, "y");
@@ -174,7 +174,7 @@ fn b_1_only_a_whole_yes_typed_by_hand_allows_and_only_once() {
     desk.tell(Message::Paste("es".to_owned()));
     enter(&mut desk);
     assert_eq!(verdicts(&desk), [no("yes")]);
-    // Fetched from what was sent before, it was not typed either.
+    // A text fetched from earlier messages was not typed by hand either.
     let mut desk = asked();
     desk.tell(Message::Sent(vec!["yes".to_owned()]));
     by_hand(&mut desk, "x");
@@ -201,7 +201,7 @@ fn b_1_what_was_typed_ahead_answers_no_question() {
     desk.told(Progress::Asks(permission("1")));
     by_hand(&mut desk, "way, yes");
     wait(&mut desk, 5_000);
-    // Nothing is answered while something is written, however long that is ago.
+    // A key answers no question while the composer has text, even after a long pause.
     by_hand(&mut desk, " a n y");
     assert_eq!(written(&desk), "anyway, yes a n y");
     let note = "enter sends it later; empty this to answer";
@@ -215,7 +215,7 @@ fn b_1_what_was_typed_ahead_answers_no_question() {
     by_hand(&mut desk, "y");
     wait(&mut desk, 600);
     assert_eq!((written(&desk), verdicts(&desk)), ("", vec![Verdict::Once]));
-    // The very moment it comes up nobody can have read it.
+    // At the moment the question appears, the user cannot have read it.
     for key in ['y', 'a', 'n'] {
         let mut desk = waiting();
         desk.told(Progress::Asks(permission("1")));

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 /// Bytes that are kept of the beginning, and as many of the end.
 const HALF: usize = 16 * 1024;
 
-/// What was printed; of much output the middle is left out.
+/// The output of a command. The middle of a long output is left out.
 #[derive(Debug, Default)]
 pub(super) struct Capped {
     head: Vec<u8>,

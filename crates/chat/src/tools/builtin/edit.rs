@@ -26,7 +26,7 @@ const MAX_DIFF: usize = 16 * 1024;
 
 fn plan(folder: &Folder, arguments: Val<'_>) -> Result<Plan, String> {
     let mut plan = planned(folder, arguments, "edit")?;
-    // What cannot work need not be asked for.
+    // A call that cannot work fails here, before the user is asked.
     let (change, _) = prepare(folder, arguments, true)?;
     if change.old.is_none() {
         plan.title = plan.title.replacen("edit", "create", 1);
@@ -49,7 +49,7 @@ fn run(folder: &Folder, arguments: Val<'_>, may_leave: bool) -> Result<Given, St
     Ok(Given { change: Some(change), ..Given::text(&text) })
 }
 
-/// What the call would make of the file, and the file as it was read.
+/// The change that the call would make, and the file as it was read.
 fn prepare(
     folder: &Folder,
     arguments: Val<'_>,
@@ -113,7 +113,7 @@ fn write(change: &FileChange, seen: Option<&File>) -> io::Result<()> {
     let folder = change.path.parent().ok_or_else(|| io::Error::other("it has no folder"))?;
     fs::create_dir_all(folder)?;
     let name = change.path.file_name().ok_or_else(|| io::Error::other("it has no name"))?;
-    // Held open, the folder stays the one that was checked, whatever is put in its place.
+    // The open handle keeps the checked folder, even if its path is replaced meanwhile.
     let held = File::open(folder)?;
     if !is_same(&held, folder)? {
         return Err(io::Error::other("its folder changed meanwhile"));
@@ -171,7 +171,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // After the renaming there is nothing left to remove.
+        // After the renaming the temporary file no longer exists, and the removal fails.
         drop(fs::remove_file(&self.0));
     }
 }

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// A folder. What is resolved in it is said to be inside only if it really is, links and `..` followed.
+/// The working folder. A path counts as inside only after links and `..` are resolved.
 #[derive(Debug)]
 pub(crate) struct Folder {
     root: PathBuf,
@@ -26,7 +26,7 @@ impl fmt::Display for ToolboxError {
 
 impl std::error::Error for ToolboxError {}
 
-/// Where a path leads.
+/// A resolved path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// The real path, without links.
@@ -49,7 +49,7 @@ impl Folder {
         &self.root
     }
 
-    /// Where a path leads, whether or not something is there yet.
+    /// Resolves a path, whether or not it exists.
     pub(super) fn place(&self, path: &str) -> Result<Place, String> {
         let path = Path::new(if path.is_empty() { "." } else { path });
         let refuse = |error| format!("cannot open `{}`: {error}", path.display());
@@ -77,20 +77,20 @@ impl Folder {
         Ok(Place { is_inside: real.starts_with(&self.root), real, exists })
     }
 
-    /// Where a path leads that must be there, and inside unless it `may_leave`.
+    /// Resolves a path that must exist. It must be inside the folder unless `may_leave`.
     pub(super) fn existing(&self, path: &str, may_leave: bool) -> Result<PathBuf, String> {
         let place = self.allowed(path, may_leave)?;
         if place.exists { Ok(place.real) } else { Err(format!("there is no `{path}`")) }
     }
 
-    /// Where a path leads, if it is inside or `may_leave`.
+    /// Resolves a path. It must be inside the folder unless `may_leave`.
     pub(super) fn allowed(&self, path: &str, may_leave: bool) -> Result<Place, String> {
         let place = self.place(path)?;
         if place.is_inside || may_leave { Ok(place) } else { Err(outside(path)) }
     }
 
-    /// Opens what [`existing`](Self::existing) found, and makes sure that it is still that: between the look and the
-    /// opening somebody may have put a link in its place.
+    /// Opens the file that [`existing`](Self::existing) found, and checks that it is still the same file, because the
+    /// path may have been replaced by a link meanwhile.
     pub(super) fn open_existing(
         &self,
         path: &str,

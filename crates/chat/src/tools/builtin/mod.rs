@@ -32,7 +32,7 @@ pub struct Builtin {
     hidden: Vec<String>,
 }
 
-/// One tool that works on files: what the model is told about it, and what it does.
+/// A tool that works on files: its description for the model, and its functions.
 struct Spec {
     name: &'static str,
     description: &'static str,
@@ -43,7 +43,7 @@ struct Spec {
     run: fn(&Folder, Val<'_>, may_leave: bool) -> Result<Given, String>,
 }
 
-/// What a call would do.
+/// The effect of a call.
 struct Plan {
     title: String,
     reason: Option<String>,
@@ -74,7 +74,7 @@ impl Builtin {
         self
     }
 
-    /// Does work on files where it holds nobody up.
+    /// Runs file operations on a blocking thread.
     async fn apart<T: Send + 'static>(
         &self,
         call: &ToolCall,
@@ -149,7 +149,7 @@ fn find(name: &str) -> Option<&'static Spec> {
     FILES.iter().find(|tool| tool.name == name)
 }
 
-/// What a call that works on `path` would do, and whether that leaves the folder.
+/// The effect of a call that works on `path`, and whether the path leaves the folder.
 fn planned(folder: &Folder, arguments: Val<'_>, verb: &str) -> Result<Plan, String> {
     let path = arguments.text("path").unwrap_or_default();
     let place = folder.place(&path)?;

@@ -82,7 +82,7 @@ impl Running {
     fn start(folder: &Path, hidden: &[String], command: &str) -> io::Result<Self> {
         // Both streams share a pipe, so that their lines keep their order.
         let (reader, writer) = io::pipe()?;
-        // Where there is none, the command runs all the same, in a group of its own.
+        // Without a guardian the command still runs, in a group of its own.
         let guardian = Guardian::start().ok();
         let group = guardian.as_ref().map(Guardian::group);
         let shell = std::env::var_os("SHELL").filter(|shell| Path::new(shell).is_absolute());
@@ -127,7 +127,7 @@ impl Running {
                 },
                 Ok(status) = self.child.wait() => {
                     let rest = async { while read(&mut self.pipe, &mut self.output, job).await {} };
-                    // Whoever still writes was left in the background on purpose.
+                    // A process that still writes was left in the background on purpose.
                     let _ = timeout(REST, rest).await;
                     break End::Exited(status);
                 }
@@ -160,7 +160,7 @@ impl Running {
 
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.group {
-            // It may be gone already; that is what is wanted.
+            // An error means that the group has already ended.
             let _ = kill_process_group(group, signal);
         }
     }
