@@ -159,7 +159,7 @@ pub struct Mentioned {
     pub missing: Vec<String>,
 }
 
-/// Reads the files that these paths name. A folder is left to the words of the message.
+/// Reads the files that these paths name. A folder is not read, and the message has only its path.
 ///
 /// # Errors
 /// If a file is there and cannot be sent.

@@ -1,5 +1,5 @@
-//! The tokens of thoughts. One rule for whatever shows a number: the head of a thought, the lines of `think ask` and its
-//! JSON, the budget, `/explain`, exports.
+//! The tokens of thoughts. All places that show a number use the same rule: the head of a thought, the lines of
+//! `think ask` and its JSON, the budget, `/explain`, exports.
 //!
 //! If the provider reports no number, it is estimated by the same rule as in the gateway's traces and budgets
 //! (`core::tokens`), and never counted by a tokenizer.
@@ -10,7 +10,7 @@ use thinkthrough_core::settled::{AnswerSize, Settled};
 use thinkthrough_core::tokens::{ThoughtEstimate, TokenCount, TokenSource, estimate_thinking};
 use thinkthrough_core::usage::Usage;
 
-/// The tokens of each block that is a thought, as far as anybody knows.
+/// The tokens of each block that is a thought, as far as they are known.
 ///
 /// The total of the answer is shared out among its thoughts, so that their sum equals the total.
 pub(crate) fn counts(content: &Content) -> Vec<Option<TokenCount>> {
@@ -67,7 +67,7 @@ pub fn withheld(content: &Content) -> Option<TokenCount> {
     content.thoughts().next().is_none().then(|| TokenCount::reported(tokens))
 }
 
-/// The sum of counts; it is known as well as the least known of them.
+/// The sum of counts. Its source is the least certain source of them.
 #[must_use]
 pub fn sum(counts: impl IntoIterator<Item = TokenCount>) -> TokenCount {
     counts.into_iter().fold(TokenCount::reported(0), |sum, count| TokenCount {
@@ -76,7 +76,7 @@ pub fn sum(counts: impl IntoIterator<Item = TokenCount>) -> TokenCount {
     })
 }
 
-/// The count of a thought that is still being thought.
+/// The count of a thought in progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Growing(ThoughtEstimate);
 
@@ -105,7 +105,7 @@ fn estimate(block: &Block) -> Option<u64> {
     estimate_thinking(thinking)
 }
 
-/// `1,240 tokens`, with a mark where it was only estimated.
+/// `1,240 tokens`, with a mark if the number is an estimate.
 #[must_use]
 pub fn tokens(count: TokenCount) -> String {
     let about = if count.source == TokenSource::Estimated { "about " } else { "" };

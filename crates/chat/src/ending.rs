@@ -16,13 +16,13 @@ pub struct Ending {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Calls of these tools stand at the end, and nothing runs them.
+    /// The answer ends with calls of these tools, and no toolbox runs them.
     Calls(Vec<String>),
     /// Cut off, with the provider's word for why.
     Cut(Stop, String),
     /// Neither a text nor a thought.
     Empty,
-    /// The model's own words of refusal, where it gave any.
+    /// A refusal of the model, with its words if it gave any.
     Refusal(String),
     /// Only a thought.
     Thought,

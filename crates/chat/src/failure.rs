@@ -1,5 +1,5 @@
-//! Sentences about requests that brought no proper answer: what happened, with its status, and what to do. One place for
-//! every surface: the terminal client, `think ask` and editors.
+//! Sentences about failed requests: the cause, the status, and advice. All surfaces share them: the terminal client,
+//! `think ask` and editors.
 
 use crate::agent::AskError;
 use thinkthrough_client::{ClientError, Failure as Cause, Retry};
@@ -12,12 +12,12 @@ pub struct Attempt<'a> {
     pub model: &'a str,
     /// The source of its key, as a phrase for a sentence: `` `OPENAI_API_KEY` ``, `the file ...`.
     pub key_from: Option<&'a str>,
-    /// The command that sends the question again, where there is one.
+    /// The command that sends the question again, if there is one.
     pub again: Option<&'a str>,
 }
 
 impl Attempt<'_> {
-    /// Says what a provider's refusal, or an answer that broke off, means.
+    /// Explains a provider's refusal, or an answer that broke off.
     #[must_use]
     pub fn refused(&self, failure: &Failure) -> String {
         let what = what(failure.status);
@@ -33,7 +33,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Says why a request did not reach its provider.
+    /// Explains why a request did not reach its provider.
     #[must_use]
     pub fn unreached(&self, error: &AskError) -> String {
         let again = match (error, self.again) {
@@ -68,7 +68,7 @@ impl Attempt<'_> {
     }
 }
 
-/// Says why a request is about to be tried again, without the time until then.
+/// Explains why a request is sent again, without the time until then.
 #[must_use]
 pub fn why_again(retry: &Retry<'_>) -> String {
     match retry.failure {
@@ -101,7 +101,7 @@ const fn what(status: u16) -> Option<&'static str> {
     })
 }
 
-/// The status and the provider's words, as far as there are any.
+/// The status and the provider's message, if there is one.
 fn detail(failure: &Failure) -> String {
     let Failure { status, message, .. } = failure;
     let message = message.trim();
@@ -115,7 +115,7 @@ fn detail(failure: &Failure) -> String {
     format!("status {status}: {message}")
 }
 
-/// Whether the same request may succeed later, or once something outside was put right.
+/// Whether the same request may succeed later, or after the user has repaired something outside.
 const fn may_pass(error: &ClientError) -> bool {
     match error {
         ClientError::Closed { .. }

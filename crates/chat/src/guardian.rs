@@ -9,7 +9,8 @@ use tokio::process::{Child, Command};
 /// Waits for the end of its input, then ends its own process group.
 const SCRIPT: &str = "trap '' HUP INT QUIT TERM; read -r _; kill -s KILL 0";
 
-/// A small process that outlives us for a moment. It is there before what it guards, which joins its process group.
+/// A small process that outlives us for a moment. It starts before the processes that it guards, and they join its
+/// process group.
 #[derive(Debug)]
 pub(crate) struct Guardian {
     child: Child,
@@ -17,7 +18,7 @@ pub(crate) struct Guardian {
 }
 
 impl Guardian {
-    /// Begins a process group and watches over it until this goes.
+    /// Starts a process group, and kills it when our process ends.
     pub(crate) fn start() -> io::Result<Self> {
         // Only we hold the writing end of its input, and we never write. So the input ends when we end, whether we
         // exit or are killed.
@@ -46,7 +47,7 @@ pub(crate) fn group_of(child: &Child) -> Option<Pid> {
 
 impl Drop for Guardian {
     fn drop(&mut self) {
-        // Before its input ends: what a command left in the background on purpose stays.
+        // Kill the guardian before its input ends, so that processes left in the background on purpose survive.
         let _ = self.child.start_kill();
     }
 }

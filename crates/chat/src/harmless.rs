@@ -29,7 +29,7 @@ pub fn push_harmless(text: &str, out: &mut String) {
     out.extend(text.chars().map(harmless_char));
 }
 
-/// As [`push_harmless`], on its own.
+/// Returns `text` with every character passed through [`harmless_char`].
 #[must_use]
 pub fn harmless(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -37,7 +37,7 @@ pub fn harmless(text: &str) -> String {
     out
 }
 
-/// Whether nothing in `text` would be replaced; quick for plain text.
+/// Whether [`harmless`] would change nothing in `text`. Fast for plain text.
 #[must_use]
 pub fn is_harmless(text: &str) -> bool {
     text.bytes().all(|byte| (b' '..=b'~').contains(&byte) || byte == b'\n' || byte == b'\t')

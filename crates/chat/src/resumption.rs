@@ -50,7 +50,7 @@ fn worded(key: Key, value: &str) -> String {
     }
 }
 
-/// Says that the model of the conversation cannot be reached, why, and which model answers.
+/// The line for a model of the conversation that cannot be reached: the reason, and the model that answers instead.
 #[must_use]
 pub fn unreachable(held: &str, why: &str, instead: &str) -> String {
     format!(
@@ -68,7 +68,7 @@ pub fn lost_provider(held: &str, contents: &[Content], target: &Target) -> Optio
     (*provider != target.provider).then(|| format!("there is no provider `{provider}` any more"))
 }
 
-/// Says how many thoughts of a conversation the model in use cannot read, and what brings them back.
+/// The line about thoughts that the current model cannot read, and the way to use them again.
 #[must_use]
 pub(crate) fn withheld(count: usize) -> String {
     match count {

@@ -1,7 +1,7 @@
 //! The face for editors: the Agent Client Protocol, version 1, over lines of JSON-RPC.
 //!
-//! [`serve`] speaks it over two channels of lines, so that nothing here touches standard input or output; a [`Host`]
-//! says which model answers and which tools there are.
+//! [`serve`] uses two channels of lines, so that this module does not touch standard input or output. A [`Host`]
+//! chooses the model and the tools.
 //!
 //! Facts: agentclientprotocol.com, "Protocol", and its JSON schema for version 1 (autumn 2026).
 
@@ -32,7 +32,7 @@ use thinkthrough_store::{ConversationId, Conversations, StoreError};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// The version of the protocol that is spoken.
+/// The supported version of the protocol.
 const VERSION: u64 = 1;
 
 /// The model, settings and tools of a session.
@@ -42,7 +42,7 @@ pub struct Kit {
     pub name: String,
     /// The model.
     pub target: Target,
-    /// The settings that hold at its beginning.
+    /// The settings at the start of the session.
     pub settings: Resolved,
     /// How requests travel.
     pub transport: Transport,
@@ -80,7 +80,7 @@ pub enum EditorReach {
     Http(String, Vec<(String, Secret)>),
 }
 
-/// Says what a session works with.
+/// Supplies the model, settings and tools of sessions.
 pub trait Host: Send + Sync {
     /// Opens a session in a folder, which continues the conversation in `loaded` if there is one.
     ///
@@ -111,7 +111,7 @@ pub async fn serve(
                 Some(line) => face.line(&line).await,
                 None => break,
             },
-            // Finished prompts are forgotten.
+            // Removes finished prompts.
             Some(_) = face.tasks.join_next() => {}
         }
     }

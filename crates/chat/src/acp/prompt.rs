@@ -31,7 +31,7 @@ fn block(block: Val<'_>) -> Result<Block, Problem> {
             let uri = resource.and_then(|it| it.text("uri")).unwrap_or_default();
             Ok(Block::text(format!("{uri}:\n{text}")))
         }
-        // Not announced in our capabilities, so an editor that keeps to them sends none.
+        // Our capabilities do not announce this kind, so that an editor that follows them sends none.
         other => Err(Problem::params(&format!("a prompt cannot have a block of type `{other}`"))),
     }
 }

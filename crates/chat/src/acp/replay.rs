@@ -20,7 +20,7 @@ pub(super) async fn replay(show: &mut Show<'_>, tools: &Toolbox, contents: &[Con
                 calls = answered(show, tools, content).await;
             }
             Speaker::Tool => gave(show, &mut calls, content),
-            // Written for the model.
+            // Instructions are for the model only.
             Speaker::System => {}
         }
     }

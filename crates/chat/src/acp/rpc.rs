@@ -38,7 +38,7 @@ impl Problem {
     }
 }
 
-/// A line that came in.
+/// An incoming line.
 #[derive(Debug)]
 pub(super) enum Incoming {
     Request { id: Raw, method: String, params: Raw },
@@ -70,7 +70,7 @@ impl Incoming {
     }
 }
 
-/// Sends lines, and knows who waits for a reply.
+/// Sends lines, and matches replies with their requests.
 #[derive(Debug)]
 pub(super) struct Outbox {
     out: mpsc::UnboundedSender<String>,
@@ -108,7 +108,7 @@ impl Outbox {
         });
     }
 
-    /// Asks the editor; who drops the future is not interested in the reply any more.
+    /// Sends a request to the editor. Dropping the future discards the reply.
     pub(super) async fn ask(&self, method: &str, params: &Raw) -> Reply {
         let (sender, reply) = oneshot::channel();
         let id = {
@@ -139,7 +139,7 @@ impl Outbox {
             w.field_str("jsonrpc", "2.0");
             body(w);
         });
-        // An editor that has gone reads nothing more; the end of its lines ends us.
+        // If the editor has gone, this fails. The end of its input ends the program.
         drop(self.out.send(w.finish_line()));
     }
 

@@ -1,4 +1,5 @@
-//! The tool calls of an answer: asked for one by one, run all at once, answered in their order.
+//! Runs the tool calls of an answer: the user is asked one by one, the calls run at once, and their results keep the
+//! order.
 
 use super::Watch;
 use crate::tools::{Approve, FileChange, Given, Job, Rule, ToolKind, Toolbox, Verdict};
@@ -11,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// A call that is over.
+/// A finished call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Called {
     /// The call.
@@ -29,7 +30,7 @@ pub struct Called {
 }
 
 impl Called {
-    /// The message that tells the model.
+    /// The message with the result for the model.
     #[must_use]
     pub fn content(&self) -> Content {
         let mut blocks = vec![Block::ToolResponse(self.response.clone())];
@@ -38,7 +39,7 @@ impl Called {
     }
 }
 
-/// How long a stopped call may take to give what it has.
+/// How long a stopped call may take to return its partial result.
 const GRACE: Duration = Duration::from_millis(500);
 const STOPPED: &str = "the user stopped this call before it was finished";
 const NEVER_RUN: &str = "the user stopped before this call was run";
@@ -60,7 +61,7 @@ enum Progress {
     Output(usize, String),
 }
 
-/// Runs the calls and gives their results in the order of the calls.
+/// Runs the calls and returns their results in the order of the calls.
 pub(super) async fn run_calls(
     toolbox: &Toolbox,
     approve: &dyn Approve,
@@ -80,7 +81,8 @@ pub(super) async fn run_calls(
             Some(progress) = news.recv() => tell(&progress, (round, calls), watch),
             next = running.next() => {
                 let Some((index, called)) = next else { break };
-                // A quick call may begin and end between two looks at the news: what it said goes before its end.
+                // A quick call may begin and end before its progress is read. Its progress is reported before its
+                // end.
                 while let Ok(progress) = news.try_recv() {
                     tell(&progress, (round, calls), watch);
                 }
@@ -140,14 +142,14 @@ impl Desk<'_> {
         (index, Called { call: call.clone(), response, media, change, is_refused, took })
     }
 
-    /// Tells what the call would do, and finds out whether it may.
+    /// Reports the effect of the call, and decides whether it may run.
     async fn weigh(&self, index: usize, call: &ToolCall) -> Result<bool, String> {
         let (kind, title) = self.toolbox.describe(call).await;
         drop(self.progress.send(Progress::Weighed(index, kind, title)));
         self.may_run(index, call).await
     }
 
-    /// Whether the call may run, and then whether it may leave the working folder.
+    /// Whether the call may run. The value in `Ok` says whether it may leave the working folder.
     async fn may_run(&self, index: usize, call: &ToolCall) -> Result<bool, String> {
         match self.toolbox.rule(call).await {
             Rule::Allow { may_leave } => return Ok(may_leave),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use thinkthrough_core::content::Content;
 use tokio_util::sync::CancellationToken;
 
-/// A hold on a running question. Clones hold the same one.
+/// A handle to a running question. Clones control the same question.
 #[derive(Clone, Debug, Default)]
 pub struct Control {
     stop: CancellationToken,
@@ -13,7 +13,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// A hold on a question that has yet to be asked.
+    /// A handle for a question that has yet to be asked.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -24,7 +24,7 @@ impl Control {
         self.stop.cancel();
     }
 
-    /// Whether it was stopped.
+    /// Whether the question was stopped.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stop.is_cancelled()
@@ -36,7 +36,7 @@ impl Control {
         &self.stop
     }
 
-    /// Queues a message of the user; it goes to the model after the results of the tools that run now.
+    /// Queues a message of the user. The model gets it after the results of the running tools.
     pub fn say(&self, content: Content) {
         self.queue().push_back(content);
     }

@@ -1,4 +1,4 @@
-//! Covers the events of an answer, each text as the whole would be.
+//! Covers the events of an answer. Each text is covered like the whole text.
 
 use super::Cover;
 use std::collections::BTreeMap;
@@ -133,7 +133,7 @@ impl CoveredEvents {
         }
     }
 
-    /// Ends the texts that have no end of their own, because something else came.
+    /// Ends the texts that have no end event of their own, when another event comes.
     fn end_beside(&mut self, choice: usize, pass: &mut dyn FnMut(Event<'_>)) {
         self.end((choice, Part::Refusal), &mut |delta| pass(Event::Fact(Fact::Refusal(delta))));
         self.end((choice, Part::ToolPlan), &mut |delta| pass(Event::Fact(Fact::ToolPlan(delta))));

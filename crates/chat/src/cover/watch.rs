@@ -1,4 +1,4 @@
-//! A watch that hears everything with its secrets covered.
+//! A watch that covers secrets in all events.
 
 use super::{Cover, CoveredEvents};
 use crate::agent::{Called, Watch};
@@ -20,7 +20,7 @@ pub struct Covered<'w> {
 }
 
 impl<'w> Covered<'w> {
-    /// Tells `watch`.
+    /// Passes events on to `watch`.
     #[must_use]
     pub fn new(cover: &Cover, watch: &'w mut (dyn Watch + Send)) -> Self {
         let (cover, events) = (cover.clone(), cover.events());

@@ -26,7 +26,7 @@ pub fn to_html(exported: &Exported) -> String {
     page
 }
 
-/// The beginning of a page, for whoever writes it piece by piece.
+/// The beginning of a page, for pages that are written piece by piece.
 #[must_use]
 pub fn html_opening(title: &str) -> String {
     let title = escaped(title);
@@ -137,7 +137,7 @@ fn thought(
     )
 }
 
-/// How many bytes only the provider can read.
+/// The number of bytes that only the provider can read.
 fn sealed(thinking: &Thinking) -> u64 {
     let parts = [&thinking.signature, &thinking.redacted_data, &thinking.encrypted_content];
     parts.into_iter().flatten().map(|part| part.len() as u64).sum()
@@ -178,7 +178,7 @@ fn is_picture(media_type: &str) -> bool {
     ["image/png", "image/jpeg", "image/gif", "image/webp"].contains(&media_type)
 }
 
-/// Markdown as HTML, without any HTML that stood in it and without links that could run something.
+/// Markdown as HTML. HTML in it becomes text, and links that could run a script are removed.
 fn rendered(markdown: &str) -> String {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
@@ -189,7 +189,7 @@ fn rendered(markdown: &str) -> String {
             Event::Start(Tag::Link { link_type, dest_url, title, id })
         }
         Event::Start(Tag::Image { link_type, dest_url, title, id }) => {
-            // Policy lets no picture in from elsewhere; what it is called is still shown.
+            // The policy blocks pictures from elsewhere. The picture's description is still shown.
             let is_inline = dest_url.starts_with("data:image/");
             let dest_url = if is_inline { dest_url } else { "data:,".into() };
             Event::Start(Tag::Image { link_type, dest_url, title, id })

@@ -122,7 +122,8 @@ fn tool_call(call: &ToolCall) -> String {
 fn tool_response(response: &ToolResponse) -> String {
     let raw = Raw::build(|w| write_result(w, &response.result));
     let text = raw.doc().root().as_str().map(std::borrow::Cow::into_owned);
-    // Only a string that is written the one way this writer writes it can be shown as text and come back the same.
+    // A string can be shown as text only if this writer would write it the same way, so that it is read back
+    // unchanged.
     let text = text.filter(|text| Raw::string(text) == raw);
     let shown = text.as_deref().unwrap_or(raw.as_str());
     let kind = if text.is_some() { Raw::string("") } else { Raw::null() };
@@ -148,7 +149,7 @@ fn other_lines(other: &Other) -> String {
     marked(&Block::Other(other.clone()), &callout("> [!other]-", &title, ""))
 }
 
-/// A block's own lines behind the comment with the rest of it.
+/// The visible lines of a block, after a comment with its other fields.
 fn marked(bare: &Block, body: &str) -> String {
     let mut lines = mark("block", |w| write_block(w, bare));
     lines.push('\n');

@@ -23,7 +23,7 @@ pub fn masked(exported: &Exported, masker: &Masker) -> Option<Exported> {
     let mut contents = from_jsonl(&lines).ok()?;
     for (content, original) in contents.iter_mut().zip(&exported.contents) {
         for blocks in content.blocks.iter_mut().zip(&original.blocks) {
-            // A provider refuses its seal on a thought that is not its own any more.
+            // A provider refuses its payload on a thought that was changed.
             if let (Block::Thinking(thinking), Block::Thinking(original)) = blocks
                 && (&thinking.thought, &thinking.summary, &thinking.content)
                     != (&original.thought, &original.summary, &original.content)

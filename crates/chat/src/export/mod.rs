@@ -1,4 +1,4 @@
-//! Conversations out of the house and back in: Markdown, HTML and JSON lines.
+//! Export and import of conversations: Markdown, HTML and JSON lines.
 //!
 //! - [`to_markdown`] and [`from_markdown`] are each other's inverse: every block comes back as it was, opaque
 //!   payloads included, unless thoughts were left out. Changes that a reader makes by hand are read back.
@@ -58,7 +58,7 @@ impl ThoughtForm {
     }
 }
 
-/// Why a text is no exported conversation.
+/// The error for a text that is no exported conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError {
     /// The line, from 1.
@@ -75,7 +75,7 @@ impl fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
-/// The contents without their thoughts. A message that was nothing but thoughts is left out.
+/// The contents without their thoughts. A message with only thoughts is left out.
 #[must_use]
 pub fn without_thoughts(contents: &[Content]) -> Vec<Content> {
     let is_kept = |block: &Block| !matches!(block, Block::Thinking(_));

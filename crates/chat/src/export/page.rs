@@ -9,13 +9,13 @@ pub(super) const POLICY: &str = "default-src 'none'; img-src data:; style-src 'u
 /// SHA-256 of [`SCRIPT`], in base64.
 pub(super) const SCRIPT_HASH: &str = "NxWMU5xokAQy3yh7TCPYAsSKp2NyaCMyr6msUO6iuhU=";
 
-/// The element that folds and unfolds thoughts and tells the page about it: the same as in the viewer.
+/// The script of the element that folds and unfolds thoughts and sends events about it. The viewer uses the same one.
 pub(super) const SCRIPT: &str = include_str!("../../../../web/reasoning.js");
 
-/// How that element looks.
+/// The style of that element.
 pub(super) const ELEMENT_STYLE: &str = include_str!("../../../../web/reasoning.css");
 
-/// Light and dark.
+/// The style of the page, for light and dark.
 pub(super) const STYLE: &str = "
 :root { color-scheme: light dark; --fg: #1d1d1f; --bg: #ffffff; --soft: #56565c; --line: #d8d8de; }
 @media (prefers-color-scheme: dark) {

@@ -5,7 +5,8 @@ use rmcp::model::CallToolResult;
 use thinkthrough_core::content::{Media, MediaSource};
 use thinkthrough_json::{Extra, Raw, Val};
 
-/// Texts joined by line feeds; images, sounds and files beside them; the structure alone where there is no text.
+/// Joins the texts by line feeds, and collects images, sounds and files. Without any text, the result is the
+/// structured content.
 pub(super) fn given(result: &CallToolResult) -> Given {
     let Some(raw) = serde_json::to_string(result).ok().and_then(|text| Raw::parse(&text).ok())
     else {

@@ -22,7 +22,7 @@ use thinkthrough_core::request::Tool;
 /// A server as it is configured.
 #[derive(Clone, Debug)]
 pub struct McpServer {
-    /// Its name, which the names of its tools begin with.
+    /// The server's name. The names of its tools begin with it.
     pub name: String,
     /// How it is reached.
     pub reach: Reach,
@@ -31,11 +31,11 @@ pub struct McpServer {
 /// How a server is reached.
 #[derive(Clone, Debug)]
 pub enum Reach {
-    /// A program that is started, and spoken with over its standard input and output.
+    /// A program that is started. The protocol runs over its standard input and output.
     Command {
         /// The program, then its arguments.
         command: Vec<String>,
-        /// Variables beside our environment, of which secrets are kept from it.
+        /// Variables in addition to our environment. Secrets of our environment are left out.
         env: Vec<(String, Secret)>,
         /// Its working folder.
         folder: PathBuf,
@@ -71,7 +71,7 @@ impl Mcp {
         Mcp { servers: servers.map(|(it, prefix)| Server::new(it, prefix)).collect(), notices }
     }
 
-    /// The server whose tool this is.
+    /// The server that has this tool.
     fn server(&self, name: &str) -> Option<&Server> {
         self.servers.iter().find(|server| server.owns(name))
     }

@@ -54,7 +54,7 @@ fn clean(name: &str) -> String {
     name.chars().map(|c| if allowed(c) { c } else { '_' }).collect()
 }
 
-/// FNV-1a over 32 bits: it tells names apart and is the same on every run; nothing secret depends on it.
+/// FNV-1a over 32 bits. It distinguishes names and is the same on every run. It protects no secret.
 fn digest(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

@@ -1,4 +1,4 @@
-//! One server: started when it is needed, asked for its tools, called, ended.
+//! One server: starts it when it is needed, lists and calls its tools, and ends it.
 
 use super::child::Program;
 use super::http::Http;
@@ -24,13 +24,13 @@ use thinkthrough_json::{Extra, Raw};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-/// How long a server may take to start and to tell its tools.
+/// How long a server may take to start and to list its tools.
 const START: Duration = Duration::from_secs(10);
 /// How long a call may take.
 const CALL: Duration = Duration::from_secs(600);
 /// How long a connection may take to close.
 const CLOSE: Duration = Duration::from_secs(2);
-/// How often a server that ends by itself is started in all.
+/// How many times a server that ends by itself is started in all.
 const MAX_STARTS: u32 = 3;
 
 /// A server, with its connection and its tools.
@@ -39,14 +39,14 @@ pub(super) struct Server {
     configured: McpServer,
     prefix: String,
     state: Mutex<State>,
-    /// The server said that its tools are others now.
+    /// The server reported that its list of tools has changed.
     has_changed: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     starts: u32,
-    /// It did not start, or did not tell its tools; once is enough to wait for that.
+    /// It did not start, or did not list its tools. The session does not wait for it again.
     has_failed: bool,
     running: Option<Running>,
     /// Each tool's name on the server, and the tool as it is offered.
@@ -59,7 +59,7 @@ struct Running {
     program: Option<Program>,
 }
 
-/// Hears what a server says unasked.
+/// Receives the notifications of a server.
 #[derive(Debug)]
 struct Listener(Arc<AtomicBool>);
 
@@ -143,7 +143,7 @@ impl Server {
             && let Some(running) = &state.running
         {
             state.tools = self.list(running).await.map_err(|error| {
-                // The next look asks again.
+                // The next call lists them again.
                 self.has_changed.store(true, Ordering::Release);
                 format!("its tools cannot be listed: {error}")
             })?;
@@ -160,7 +160,7 @@ impl Server {
                 match listener.serve((stdout, stdin)).await {
                     Ok(service) => Ok(Running { service, program: Some(program) }),
                     Err(error) => {
-                        // Its last words come a moment after its end.
+                        // The error output arrives a moment after the end of the process.
                         tokio::time::sleep(Duration::from_millis(50)).await;
                         let words = program.last_words();
                         let words = words.map(|it| format!(" (it said: {it})")).unwrap_or_default();
@@ -214,7 +214,7 @@ impl Server {
             let params = CallToolRequestParams::new(own.clone()).with_arguments(arguments);
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
             let options = PeerRequestOptions::no_options();
-            // Only the sending holds the state, so that calls of one answer run at once.
+            // The state is locked only while the call is sent, so that the calls of one answer run at once.
             running.service.send_cancellable_request(request, options).await
         };
         let failed = |error: ServiceError| {

@@ -1,4 +1,4 @@
-//! The border to the terminal: what a cell may hold.
+//! The border to the terminal: the text that a cell may hold.
 //!
 //! Every cell that this crate paints gets its symbol from [`glyphs`], and every width is measured with it. So text of
 //! a model reaches the terminal in no other form, and measured text equals painted text.
@@ -27,7 +27,7 @@ pub(super) struct Glyph<'a> {
     pub(super) width: u16,
 }
 
-/// The glyphs of a text without line feeds, which count as spaces, as tabs do.
+/// The glyphs of a line. Line feeds and tabs count as spaces.
 pub(super) fn glyphs(text: &str) -> impl Iterator<Item = Glyph<'_>> {
     text.grapheme_indices(true).map(|(at, cluster)| glyph(at, cluster))
 }

@@ -1,4 +1,4 @@
-//! First lines: what a thought or a tool call is, and how far.
+//! First lines: the kind of a thought or a tool call, and its progress.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::wording::grouped;
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// A sign that something goes on.
+/// A turning sign for running work.
 pub(super) fn spinner(now: Duration) -> &'static str {
     let step = now.as_millis() / 100 % 10;
     usize::try_from(step).ok().and_then(|step| SPINNER.get(step)).copied().unwrap_or("⠋")
@@ -87,7 +87,7 @@ pub(super) fn result_line(tool: &Tool) -> Line {
     }
     let first =
         if first.is_empty() && tool.state == ToolState::Denied { "not allowed" } else { first };
-    // More than a screen is wide would only be laid out in vain.
+    // Text wider than the screen would be laid out for nothing.
     let cut = first.char_indices().nth(400).map_or(first.len(), |(at, _)| at);
     line.push(first.get(..cut).unwrap_or_default().trim(), tone);
     line

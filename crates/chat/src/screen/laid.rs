@@ -21,7 +21,7 @@ pub(super) enum Part {
     Result,
     /// A segment of its text.
     Segment(usize),
-    /// The newest rows of a text that is folded otherwise.
+    /// The newest rows of a text that is otherwise folded.
     Newest(usize),
 }
 
@@ -142,7 +142,7 @@ impl Laid {
         segment.rows.as_deref()
     }
 
-    /// The height of a segment at this width, laid out if it is not known.
+    /// The height of a segment at this width. The segment is laid out if its height is unknown.
     pub(super) fn height(&mut self, body: &Body, at: usize, width: usize) -> usize {
         match self.segments.get(at) {
             Some(segment) if segment.width == width => segment.height,
@@ -150,7 +150,7 @@ impl Laid {
         }
     }
 
-    /// The rows of as many of the last segments as it takes for so many rows.
+    /// The rows of the last segments, as many segments as needed for this number of rows.
     pub(super) fn newest(
         &mut self,
         body: &Body,
@@ -168,18 +168,18 @@ impl Laid {
         found
     }
 
-    /// How high these parts of it are, of which some heights are guesses.
+    /// The height of these parts. Heights of segments that were not laid out are estimates.
     pub(super) fn guess(&self, parts: &Parts) -> usize {
         let text = if parts.segments > 0 { self.height } else { 0 };
         parts.lead.len() + text + parts.newest.unwrap_or(0)
     }
 
-    /// How high the segments before one are, of which some heights are guesses.
+    /// The height of the segments before one. Heights of segments that were not laid out are estimates.
     pub(super) fn guess_before(&self, at: usize) -> usize {
         self.segments.iter().take(at).map(|segment| segment.height).sum()
     }
 
-    /// Forgets the rows of a segment, though not how many there were.
+    /// Drops the rows of a segment, but keeps its height.
     pub(super) fn forget(&mut self, at: usize) {
         self.segments.get_mut(at).into_iter().for_each(|segment| segment.rows = None);
     }
@@ -257,7 +257,7 @@ impl Segment {
         };
         let piece = source.get(self.range.clone()).unwrap_or_default();
         let mut rows = Rows::default();
-        // A chunk ends with its line feed, which begins no row of its own; at the very end it is not shown either.
+        // A chunk ends with its line feed, which does not begin a new row. At the very end it is not shown either.
         let plain = piece.strip_suffix('\n').unwrap_or(piece);
         let plain = if is_last { plain.trim_end() } else { plain };
         if let Some(code) = &self.code {

@@ -174,7 +174,7 @@ impl Layout {
         }
     }
 
-    /// Ends a block that wants a free row behind it.
+    /// Ends a block that needs an empty row after it.
     fn end_block(&mut self) {
         self.flush();
         self.wants_gap = true;

@@ -95,7 +95,7 @@ impl Rows {
         (row.map(|row| row.ground).unwrap_or_default(), pieces)
     }
 
-    /// Adds to the row that is being made.
+    /// Adds to the current row.
     pub(super) fn push(&mut self, text: &str, ink: Ink) {
         if !text.is_empty() {
             self.text.push_str(text);
@@ -103,7 +103,7 @@ impl Rows {
         }
     }
 
-    /// Ends the row that is being made.
+    /// Ends the current row.
     pub(super) fn end_row(&mut self, ground: Ground) {
         self.rows.push(Row { end: self.pieces.len(), ground });
     }
@@ -118,7 +118,7 @@ impl Rows {
         }
     }
 
-    /// Adds a part of a line to the row that is being made.
+    /// Adds a part of a line to the current row.
     pub(super) fn push_part(&mut self, line: &Line, part: std::ops::Range<usize>) {
         for (text, ink) in line.pieces(part) {
             self.push(text, ink);
@@ -177,13 +177,13 @@ impl Rows {
         }
     }
 
-    /// The last rows, at most so many.
+    /// The range of the last `keep` rows.
     pub(super) fn keep_last(&self, keep: usize) -> std::ops::Range<usize> {
         self.len().saturating_sub(keep)..self.len()
     }
 }
 
-/// Appends text with its tabs as spaces up to every fourth place of the string, and line feeds as spaces.
+/// Appends text. Tabs become spaces up to the next multiple of four columns, and line feeds become spaces.
 fn push_expanded(text: &str, out: &mut String) {
     if !text.contains(['\t', '\n']) {
         out.push_str(text);

@@ -1,4 +1,4 @@
-//! How the meaning of a text looks: on this background, with as many colours as the terminal has.
+//! Maps the meaning of a text to its look, for the terminal's background and number of colours.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -8,7 +8,7 @@ use super::ink::{Ground, Ink, Tone};
 /// The least contrast between letters and their background, as WCAG 2.1 level AA requires for text.
 pub const CONTRAST: f64 = 4.5;
 
-/// How many colours there are.
+/// The number of colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Depth {
     /// The 16 colours that users choose themselves.
@@ -32,7 +32,7 @@ pub enum Background {
     Light,
 }
 
-/// The look of everything, made once for a background and a depth.
+/// The styles of all texts, made once for a background and a depth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Theme {
     depth: Depth,
@@ -41,7 +41,7 @@ pub struct Theme {
 }
 
 impl Background {
-    /// The colour, which is a guess where only its lightness is known.
+    /// The colour. It is a guess if only the lightness is known.
     #[must_use]
     pub fn rgb(self) -> Rgb {
         match self {
@@ -66,7 +66,7 @@ impl Background {
 }
 
 impl Depth {
-    /// The depth that the environment tells: `NO_COLOR` (no-color.org), `COLORTERM` and `TERM`.
+    /// Reads the depth from the environment: `NO_COLOR` (no-color.org), `COLORTERM` and `TERM`.
     #[must_use]
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
         let value = |name| variable(name).unwrap_or_default();
@@ -85,7 +85,7 @@ impl Depth {
 }
 
 impl Theme {
-    /// The look on this background.
+    /// Makes the theme for this background.
     #[must_use]
     pub fn new(background: Background, depth: Depth) -> Self {
         let ground = |ground| match depth {
@@ -125,7 +125,7 @@ impl Theme {
         modifier.set(Modifier::ITALIC, ink.is_italic || ground == Ground::Thought);
         modifier.set(Modifier::CROSSED_OUT, ink.is_struck);
         modifier.set(Modifier::UNDERLINED, ink.is_underlined);
-        // Without a ground of its own it is reversed.
+        // A selection without a ground of its own is reversed.
         let is_reversed = ground == Ground::Selected && under == Color::Reset;
         modifier.set(Modifier::REVERSED, is_reversed);
         Style::new().fg(letters.unwrap_or_default()).bg(under).add_modifier(modifier)
@@ -145,7 +145,7 @@ fn rgb(Rgb(r, g, b): Rgb) -> Color {
     Color::Rgb(r, g, b)
 }
 
-/// Lighter than the terminal's on dark ones, darker on light ones; `None` is the terminal's own.
+/// A ground lighter than a dark terminal's, or darker than a light one's. `None` is the terminal's own.
 fn true_ground(ground: Ground, terminal: Rgb) -> Option<Rgb> {
     let (towards, is_dark) =
         if terminal.is_dark() { (Rgb::WHITE, true) } else { (Rgb::BLACK, false) };
@@ -171,7 +171,7 @@ fn true_tone(tone: Tone, on: Ground, terminal: Rgb) -> Option<Rgb> {
     let ground = true_ground(on, terminal);
     let wanted = match hue(tone, terminal.is_dark()) {
         Some(hue) => hue,
-        // The terminal's own letters are the right ones on its own ground, and only there are they known to be.
+        // The terminal's own letters are known to be legible only on its own ground.
         None if ground.is_none() => return None,
         None if on == Ground::Thought && terminal.is_dark() => Rgb(0xb4, 0xb4, 0xc2),
         None if on == Ground::Thought => Rgb(0x4c, 0x4c, 0x58),
@@ -181,7 +181,8 @@ fn true_tone(tone: Tone, on: Ground, terminal: Rgb) -> Option<Rgb> {
     Some(wanted.legible_on(ground.unwrap_or(terminal), CONTRAST))
 }
 
-/// The nearest fixed colour, taken towards lighter on dark and darker on light terminals, so that it never vanishes.
+/// The nearest fixed colour that is lighter than a dark terminal, or darker than a light one, so that the ground
+/// stays visible.
 fn indexed_ground(ground: Ground, terminal: Rgb) -> Option<u8> {
     let wanted = true_ground(ground, terminal)?;
     if ground == Ground::Selected {

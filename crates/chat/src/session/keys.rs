@@ -10,7 +10,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::time::Duration;
 use thinkthrough_core::settings::Display;
 
-/// For so long after Ctrl-C has stopped something, pressing it again means the same.
+/// A second Ctrl-C within this time after a stop has no further effect.
 const SAME_PRESS: Duration = Duration::from_secs(1);
 /// Lines that one key moves.
 const LINE: isize = 1;
@@ -110,7 +110,7 @@ impl Session {
         } else if command::is_command(&text) {
             self.run_command(&text);
         } else if self.reply(&text) {
-            // A tool has its answer.
+            // The text was the answer to a tool's question.
         } else if let Some(command) = shell_command(&text) {
             self.run_shell(command);
         } else {
@@ -139,7 +139,7 @@ impl Session {
         if !self.composer.is_empty() {
             return self.composer.clear();
         }
-        // The second press of two quick ones was for what the first has stopped.
+        // A quick second press was meant to stop the same work.
         if self.stopped_at.is_some_and(|at| self.view.now < at + SAME_PRESS) {
             return;
         }
@@ -159,7 +159,7 @@ impl Session {
         }
     }
 
-    /// Shows thoughts, or no longer. Everything counts as hidden that does not show their text by itself.
+    /// Switches between showing and hiding thoughts. All modes but `show` count as hidden.
     pub(super) fn toggle_thinking(&mut self) {
         let display = match self.layers.resolve().display.value {
             Display::Show => Display::Off,
@@ -186,7 +186,7 @@ impl Session {
         }
     }
 
-    /// Writes how thoughts are shown now into the user's configuration, where it counts for every session.
+    /// Writes the current display of thoughts into the user's configuration, for every session.
     pub(super) fn keep_display(&mut self) {
         let display = self.layers.resolve().display.value;
         let own = self.layers.model.display.map(|_| self.model.name.clone());

@@ -1,4 +1,4 @@
-//! The layers of settings that a session works with, and how they are changed.
+//! The layers of settings of a session, and their changes.
 
 use thinkthrough_core::settings::{Key, Layer, Partial, Resolved, SettingError, Source, resolve};
 
@@ -15,18 +15,18 @@ pub struct Layers {
     pub conversation: Partial,
     /// The profile in use, with its name.
     pub profile: Option<(String, Partial)>,
-    /// Said in this session.
+    /// Settings of this session.
     pub session: Partial,
 }
 
 /// A setting was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Which one.
+    /// The setting.
     pub key: Key,
     /// The value before.
     pub old: String,
-    /// The value that holds now.
+    /// The current value.
     pub new: String,
     /// The layer that supplies the current value.
     pub source: Source,
@@ -50,10 +50,10 @@ impl Layers {
         resolve(&layers)
     }
 
-    /// Says a value for this session.
+    /// Sets a value for this session.
     ///
     /// # Errors
-    /// When there is no such setting, or it does not take the value; everything stays as it was then.
+    /// When there is no such setting, or it does not accept the value. In this case nothing changes.
     pub fn set(&mut self, name: &str, value: &str) -> Result<Change, SettingError> {
         let before = self.resolve();
         let key = self.session.set(name, value)?;
@@ -92,19 +92,19 @@ impl Layers {
     }
 }
 
-/// The same values, but for one key.
+/// The same values without one key.
 fn without(said: &Partial, key: Key) -> Partial {
     let mut rest = Partial::default();
     for other in Key::ALL.into_iter().filter(|other| *other != key) {
         if let Some(value) = said.get(other) {
-            // It was accepted once.
+            // The value was accepted before.
             let _ = rest.set(other.as_str(), &value);
         }
     }
     rest
 }
 
-/// The key of a name, those of other systems included.
+/// The setting of a name. Names of other systems are accepted too.
 fn known(name: &str) -> Result<Key, SettingError> {
     match name {
         "thinking.context_mode" => Ok(Key::IncludeInContext),

@@ -19,10 +19,11 @@ use crate::attachment::Mentioned;
 use crate::export::ThoughtForm;
 use crate::screen::model::EntryId;
 
-/// Numbers the questions of a session, so that what a stopped one still says is not taken for the next one's.
+/// The number of a question in a session, so that late events of a stopped question are not taken for events of the
+/// next one.
 pub type RunId = u64;
 
-/// Something happened.
+/// An input of the session.
 #[derive(Debug)]
 pub enum Message {
     /// A key was pressed.
@@ -35,7 +36,7 @@ pub enum Message {
     Pick(usize),
     /// Time passed, or the terminal has another size.
     Tick,
-    /// The question under way says something.
+    /// An event of the question in progress.
     Progress(RunId, Progress),
     /// The model was changed, or could not be.
     Chosen(Result<Box<Model>, String>),
@@ -63,11 +64,11 @@ pub enum Message {
     Ran(RunId, String, bool),
     /// The user's editor has ended with this text.
     Edited(Result<String, String>),
-    /// The model of this name answered something aside, for this.
+    /// The token usage of a side request to the model of this name.
     Paid(String, Option<Usage>),
-    /// The server of the model of this name told its context window.
+    /// The context window of the model of this name, as its server reports it.
     Window(String, u64),
-    /// Something outside the conversation is not as it should be.
+    /// A warning about something outside the conversation.
     Warned(String),
     /// A finished action, or its failure, to show as a notice.
     Said(Result<String, String>),
@@ -91,12 +92,12 @@ pub enum Progress {
         block: usize,
         /// Only an opaque payload came.
         is_withheld: bool,
-        /// The text that stands instead of what grew.
+        /// The text that replaces the deltas.
         whole: Option<String>,
     },
     /// Visible text grows.
     TextGrows(usize, String),
-    /// The text that stands instead of what grew.
+    /// The text that replaces the deltas.
     TextIs(usize, String),
     /// The model calls a tool.
     Calls(usize, ToolCall),
@@ -104,19 +105,19 @@ pub enum Progress {
     Asks(Permission),
     /// A call began to run.
     Runs {
-        /// The call's place among those of its answer.
+        /// The index of the call in its answer.
         call: usize,
     },
-    /// A tool gave something.
+    /// A tool returned a result.
     Gave {
-        /// The call's place among those of its answer.
+        /// The index of the call in its answer.
         call: usize,
         /// The tool's result.
         response: ToolResponse,
         /// How long it ran.
         took: Duration,
     },
-    /// Something was found in the answer.
+    /// A problem of the answer.
     Finding(Problem),
     /// The request waits before it goes out again.
     Retries {
@@ -125,13 +126,13 @@ pub enum Progress {
         /// How long.
         wait: Duration,
     },
-    /// Something to look at.
+    /// A warning.
     Warns(String),
-    /// So many reasoning tokens are used in this conversation.
+    /// The number of reasoning tokens used in this conversation.
     Spent(u64),
     /// A message is complete and part of the conversation.
     Added(Box<Content>),
-    /// The question is done with.
+    /// The question has ended.
     Done(Ended),
 }
 
@@ -146,7 +147,7 @@ pub struct Ended {
     pub is_stopped: bool,
 }
 
-/// A tool that waits for the user's word.
+/// A tool that waits for the user's permission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permission {
     /// The provider's id of the call.
@@ -165,7 +166,7 @@ pub struct Permission {
     pub reads_only: bool,
 }
 
-/// The user's word on a tool.
+/// The user's decision about a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// This once.
@@ -216,15 +217,15 @@ pub enum Kept {
     Forked(String),
     /// A conversation was deleted.
     Deleted(String),
-    /// The conversations there are.
+    /// The list of conversations.
     Sessions(Vec<Listed>),
     /// The hits of a search.
     Found(Vec<Hit>),
-    /// A search goes on.
+    /// The progress of a search.
     Searching {
-        /// Conversations looked through.
+        /// The number of searched conversations.
         done: usize,
-        /// Conversations there are.
+        /// The number of all conversations.
         all: usize,
     },
 }
@@ -236,7 +237,7 @@ pub struct Stored {
     pub id: String,
     /// Its title, if it has one.
     pub title: Option<String>,
-    /// How it was held.
+    /// The model and settings that it was held with.
     pub state: ConversationState,
     /// Its messages.
     pub contents: Vec<Content>,
@@ -244,10 +245,10 @@ pub struct Stored {
     pub compressions: Vec<Compression>,
 }
 
-/// A summary that stands for the messages before an index.
+/// A summary that replaces the messages before an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compression {
-    /// The index of the first message that is still sent as it is.
+    /// The index of the first message that is still sent unchanged.
     pub upto: usize,
     /// The number of messages when it was made. Thoughts before it were bound to messages that the summary replaced.
     pub made_at: usize,
@@ -266,7 +267,7 @@ pub struct Listed {
     pub detail: String,
 }
 
-/// Something that a search found.
+/// A hit of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hit {
     /// The conversation.
@@ -275,16 +276,16 @@ pub struct Hit {
     pub title: String,
     /// The hit is in a thought.
     pub is_thought: bool,
-    /// The words around the find, and where they stand.
+    /// The words around the hit, with their place.
     pub excerpt: String,
 }
 
 /// A change that was written to the user's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrote {
-    /// How thoughts are shown.
+    /// The display of thoughts.
     Display {
-        /// The way that was written down.
+        /// The mode that was written.
         display: Display,
         /// The file.
         path: PathBuf,
@@ -296,7 +297,7 @@ pub enum Wrote {
         /// The file.
         path: PathBuf,
     },
-    /// A profile is gone.
+    /// A profile was deleted.
     NoProfile {
         /// Its name.
         name: String,
@@ -313,9 +314,9 @@ pub enum Effect {
     /// Stop a question or a summary. A question ends with [`Progress::Done`]; a summary with this number sends no
     /// further message.
     Stop(RunId),
-    /// Pass the user's word on to the tool that waits.
+    /// Pass the user's decision on to the tool that waits.
     Verdict(Verdict),
-    /// Do something with the store, in this order.
+    /// Carry out a store operation, in order.
     Keep(Keep),
     /// Put a text on the clipboard.
     Copy(String),
@@ -413,7 +414,7 @@ pub struct Count {
     pub tools: Vec<Tool>,
 }
 
-/// Something for the store.
+/// An operation of the store.
 #[derive(Clone, Debug)]
 pub enum Keep {
     /// Begin a conversation.
@@ -430,7 +431,7 @@ pub enum Keep {
     Reasoning(Partial),
     /// The cost of a request of this conversation.
     Cost(Cost),
-    /// A compression, or that the last one is taken back.
+    /// A compression. `None` removes the last one.
     Compressed(Option<Compression>),
     /// Open a conversation.
     Open(String),
@@ -442,7 +443,7 @@ pub enum Keep {
     List,
     /// Search in all of them.
     Search {
-        /// The words, as they stand.
+        /// The words, unchanged.
         words: String,
         /// The parts of a conversation to search.
         within: Within,
@@ -454,9 +455,10 @@ pub enum Keep {
 /// A change of the user's configuration.
 #[derive(Clone, Debug)]
 pub enum Write {
-    /// `reasoning.display`, for every session from now on; also under the model of this name where that says so for itself.
+    /// Sets `reasoning.display` for every session from now on, and also under the model of this name if it has a
+    /// display of its own.
     Display(Display, Option<String>),
-    /// `[profiles.NAME]`, as a whole.
+    /// Replaces `[profiles.NAME]` as a whole.
     Profile {
         /// Its name.
         name: String,
@@ -465,7 +467,7 @@ pub enum Write {
         /// The settings.
         settings: Partial,
     },
-    /// No `[profiles.NAME]` any more.
+    /// Removes `[profiles.NAME]`.
     NoProfile {
         /// Its name.
         name: String,

@@ -12,11 +12,11 @@ pub struct Model {
     pub target: Target,
     /// The configuration's values for this model.
     pub settings: Partial,
-    /// How it came to be chosen, for people.
+    /// The reason why it was chosen, for people.
     pub why: String,
-    /// Why it cannot be asked: the key that it needs is nowhere.
+    /// The reason why it cannot be asked: its key is missing.
     pub missing_key: Option<String>,
-    /// It runs inside the program and only plays a model.
+    /// It is a simulated model inside the program.
     pub is_simulated: bool,
 }
 

@@ -11,11 +11,11 @@ use crate::screen::model::{Activity, Choice, Question};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
 
-/// How long after a question came up, or after something was written, keys still belong to the text.
+/// How long keys still belong to the text after a question appeared or the user wrote.
 const CALM: Duration = Duration::from_millis(700);
 /// How long a letter must stay the last key before it counts as the answer.
 const ALONE: Duration = Duration::from_millis(500);
-/// Keys that come faster than this one after the other were not typed by hand: a paste that the terminal does not mark.
+/// Keys at shorter intervals were not typed by hand, but pasted in a terminal that does not mark pastes.
 const BY_HAND: Duration = Duration::from_millis(30);
 
 /// The choices. `always` has no letter, so that it takes arrows and Enter.
@@ -25,13 +25,13 @@ const ONCE: usize = 0;
 const ALWAYS: usize = 1;
 const NO: usize = 2;
 
-/// A tool that waits, and how far its answer is.
+/// A tool that waits, and the state of its answer.
 #[derive(Debug)]
 pub(super) struct Asking {
     permission: Permission,
     /// The index in [`CHOICES`] that Enter takes.
     selected: usize,
-    /// A letter that answers if nothing follows it: its choice, itself, and when it came.
+    /// A letter that answers if no key follows it: its choice, the letter, and the time of the key.
     letter: Option<(usize, char, Duration)>,
     /// The origin of the text in the composer.
     text: Text,
@@ -43,7 +43,7 @@ pub(super) struct Asking {
     key_at: Duration,
 }
 
-/// How a text came about that is written while a tool waits.
+/// The origin of a text that is written while a tool waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Text {
     /// It was begun before the question could be read, and is no answer.
@@ -79,7 +79,8 @@ impl Session {
         }
     }
 
-    /// A key while a tool waits. Returns whether the question took it; others go on to whatever they are for.
+    /// Handles a key while a tool waits. Returns whether the question used the key. Other keys have their usual
+    /// effect.
     pub(super) fn question_key(&mut self, key: KeyEvent) -> bool {
         let now = self.view.now;
         let has_text = !self.composer.is_empty();
@@ -174,7 +175,7 @@ impl Session {
         asking.calm_at = now + CALM;
     }
 
-    /// A text that was not typed now comes into the composer. It allows nothing.
+    /// Marks the text as not typed by hand, so that it cannot allow a call.
     pub(super) fn question_fetch(&mut self) {
         if let Some(asking) = self.asking.as_mut().filter(|it| it.text == Text::ByHand) {
             asking.text = Text::Pasted;
@@ -227,7 +228,7 @@ impl Session {
         Some(note.to_owned())
     }
 
-    /// Shows what a tool waits for.
+    /// Shows the question of the waiting tool.
     pub(super) fn refresh_question(&mut self) {
         let has_text = !self.composer.is_empty();
         self.view.question =
@@ -292,7 +293,7 @@ fn is_plain(key: KeyEvent) -> bool {
     !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
 }
 
-/// The whole text is a yes.
+/// Whether the whole text is a yes.
 fn is_yes(text: &str) -> bool {
     ["y", "yes"].iter().any(|word| text.trim().eq_ignore_ascii_case(word))
 }

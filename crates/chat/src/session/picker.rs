@@ -1,4 +1,4 @@
-//! Lists and pages above the transcript: completions, models, conversations, what a search found, texts to read.
+//! Lists and pages above the transcript: completions, models, conversations, search results, texts to read.
 
 use super::Session;
 use super::command::Candidate;
@@ -17,9 +17,9 @@ pub(super) enum Picker {
         /// Index of the highlighted entry. Enter accepts it; Tab accepts the first entry if no entry is highlighted.
         selected: Option<usize>,
     },
-    /// Something to choose from.
+    /// A list to choose from.
     Choice(Choice),
-    /// Something to read.
+    /// A page to read.
     Page {
         /// The title of the page.
         title: String,
@@ -30,7 +30,7 @@ pub(super) enum Picker {
     },
 }
 
-/// Something to choose from.
+/// A list to choose from.
 #[derive(Debug)]
 pub(super) struct Choice {
     kind: Kind,
@@ -79,7 +79,7 @@ impl Choice {
 }
 
 impl Session {
-    /// A key for what lies above the transcript. Returns whether it took the key.
+    /// Handles a key for the list or page above the transcript. Returns whether it used the key.
     pub(super) fn picker_key(&mut self, key: KeyEvent) -> bool {
         match &mut self.picker {
             None => false,
@@ -112,7 +112,7 @@ impl Session {
                     KeyCode::End => choice.selected = last,
                     KeyCode::Esc => self.picker = None,
                     KeyCode::Enter => self.take_choice(),
-                    // The key that opened the list of sent messages goes on to an older one.
+                    // Pressing the key of the list of sent messages again selects an older one.
                     KeyCode::Char('r') if key.modifiers.contains(KeyModifiers::CONTROL) => {
                         choice.selected = (choice.selected + 1).min(last);
                     }
@@ -177,7 +177,7 @@ impl Session {
         }
     }
 
-    /// Tab: takes the candidate, or what all candidates begin with.
+    /// Tab: inserts the candidate, or the common beginning of all candidates.
     pub(super) fn complete(&mut self) {
         if self.picker.is_none() {
             self.refresh_completions();
@@ -257,7 +257,7 @@ impl Session {
     }
 
     pub(super) fn on_models(&mut self, offers: Vec<Offer>) {
-        // They are found.
+        // The search for models has ended.
         self.view.status.message = None;
         let rows = offers
             .into_iter()
@@ -297,7 +297,7 @@ impl Session {
                 self.choose_from(Kind::Sessions, "Conversations", rows, "nothing is stored yet");
             }
             Kept::Found(hits) => {
-                // The setting may have changed while the search went on.
+                // The setting may have changed during the search.
                 let shows = self.layers.resolve().include_in_response.value;
                 let rows = hits
                     .into_iter()
@@ -325,7 +325,7 @@ impl Session {
         }));
     }
 
-    /// Shows what lies above the transcript.
+    /// Shows the list or page above the transcript.
     pub(super) fn refresh_overlay(&mut self) {
         self.view.overlay = self.picker.as_ref().map(|picker| match picker {
             Picker::Completions { rows, selected } => Overlay::Completion(List {
@@ -351,7 +351,7 @@ impl Session {
         });
     }
 
-    /// The newest thought or answer, to copy.
+    /// The newest thought or answer, for copying.
     pub(super) fn newest(&self, wants_thought: bool) -> Option<String> {
         self.view.transcript.iter().rev().find_map(|(_, body)| match body {
             Body::Thought(thought) if wants_thought => Some(thought.text.clone()),

@@ -159,7 +159,7 @@ impl Session {
         });
     }
 
-    /// The user said no to the call that is asked about.
+    /// Marks the call of the question as refused.
     pub(super) fn refuse(&mut self, permission: &Permission) {
         let Some(run) = &mut self.run else { return };
         let transcript = &self.view.transcript;
@@ -170,7 +170,8 @@ impl Session {
         }
     }
 
-    /// The call that is asked about: the one of that id, else the first of the tool that has not run.
+    /// Marks the call of the question as waiting: the call with the same id, else the first call of the tool that has
+    /// not run.
     fn set_waiting(&mut self, permission: &Permission) {
         let Some(run) = &self.run else { return };
         let waits = |entry: &EntryId| {
@@ -207,7 +208,7 @@ impl Session {
         });
     }
 
-    /// A message is complete: it is stored with the times that were measured, and counts from now on.
+    /// Adds a complete message to the conversation, and stores it with the measured times.
     fn add(&mut self, mut content: Content) {
         let mut cost = Cost::default();
         if content.speaker == Speaker::Ai {

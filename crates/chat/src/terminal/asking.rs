@@ -1,4 +1,4 @@
-//! Finds the way to a model and asks.
+//! Finds the connection to a model and sends requests.
 
 use super::engine::Inbound;
 use super::keep::Order;
@@ -62,7 +62,7 @@ impl App {
         }
     }
 
-    /// Finds a model; the way to it is known before the session hears of it.
+    /// Finds a model. The session gets the model only after its connection is known.
     pub(super) fn choose(&mut self, name: String) {
         let (host, sender) = (Arc::clone(&self.host), self.sender.clone());
         tokio::spawn(async move {

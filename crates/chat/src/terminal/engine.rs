@@ -1,4 +1,4 @@
-//! Runs questions beside the screen and tells what happens.
+//! Runs questions in the background and reports their events.
 
 use super::here::Here;
 use super::host::Connection;
@@ -29,7 +29,7 @@ pub(super) enum Inbound {
     Message(Message),
     /// A model was chosen.
     Chosen(Box<Connection>),
-    /// An answer begins; whoever keeps it begins a draft.
+    /// An answer begins. The store task begins a draft.
     Begins(Origin),
     /// The partial answer so far.
     Draft(SoFar),
@@ -103,7 +103,7 @@ fn permission(question: &tools::Question) -> Permission {
     }
 }
 
-/// The lines that differ between two texts, with what they have in common at both ends left out.
+/// The lines that differ between two texts, without the common lines at both ends.
 fn difference(old: &str, new: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let same = |(a, b): &(&&str, &&str)| a == b;
@@ -134,7 +134,7 @@ impl Engine {
         self.gate.resume(conversation);
     }
 
-    /// Finds out which tools are on offer, which may start servers.
+    /// Lists the tools on offer, which may start servers.
     pub(super) fn look_for_tools(&self) {
         let Some(tools) = self.tools.clone() else { return };
         let inbox = self.inbox.clone();
@@ -189,7 +189,7 @@ impl Engine {
         }
     }
 
-    /// Ends what the tools started.
+    /// Ends the programs that the tools started.
     pub(super) async fn close(&self) {
         if let Some(tools) = &self.tools {
             tools.close().await;
@@ -242,7 +242,8 @@ impl Engine {
         });
     }
 
-    /// Asks something aside, without tools; only the visible text is of interest, and nothing once it was stopped.
+    /// Asks a side question without tools. Only the visible text of the answer is used. A stopped question reports no
+    /// text.
     pub(super) fn aside(
         &mut self,
         question: Question,
@@ -307,7 +308,7 @@ impl Engine {
         drop(self.desk.waiting().take());
     }
 
-    /// Passes the user's word on.
+    /// Passes the user's decision to the waiting tool.
     pub(super) fn decide(&self, verdict: tools::Verdict) {
         if let Some(sender) = self.desk.waiting().take() {
             drop(sender.send(verdict));
@@ -343,13 +344,13 @@ fn ended(asked: &Attempt<'_>, outcome: Result<Outcome, AskError>, is_stopped: bo
     Ended { failure, note, is_stopped: outcome.is_stopped }
 }
 
-/// A provider may quote anything in its refusal.
+/// The provider's refusal may quote a secret.
 fn covered(cover: &Cover, ended: Ended) -> Ended {
     let text = |text: String| cover.text(&text).into_owned();
     Ended { failure: ended.failure.map(text), note: ended.note.map(text), ..ended }
 }
 
-/// Hears nothing.
+/// A watch that ignores all events.
 struct Silent;
 
 impl Watch for Silent {

@@ -1,4 +1,4 @@
-//! Keeps conversations: what the session wants of the store, in the order in which it wants it.
+//! Stores conversations: carries out the session's store operations in order.
 
 use super::engine::Inbound;
 use super::here::Here;
@@ -16,7 +16,7 @@ use thinkthrough_store::{
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Something to keep.
+/// An order for the store task.
 #[derive(Debug)]
 pub(super) enum Order {
     /// An order of the session.
@@ -27,11 +27,11 @@ pub(super) enum Order {
     Draft(SoFar),
     /// A conversation from elsewhere.
     Import(String, Vec<Content>),
-    /// Say when everything before this is done.
+    /// Reports when all orders before this one are done.
     Done(tokio::sync::oneshot::Sender<()>),
 }
 
-/// Keeps conversations.
+/// The store task.
 pub(super) struct Keeper {
     conversations: Conversations,
     inbox: mpsc::UnboundedSender<Inbound>,
@@ -44,7 +44,7 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// A keeper that goes on with a conversation, or begins one.
+    /// A keeper that continues a conversation, or begins one.
     pub(super) fn new(
         conversations: Conversations,
         inbox: mpsc::UnboundedSender<Inbound>,
@@ -58,7 +58,7 @@ impl Keeper {
         Keeper { conversations, inbox, id, draft, compressions, searching, here, cover }
     }
 
-    /// Carries out orders until there can be no more.
+    /// Carries out orders until the channel is closed.
     pub(super) async fn run(mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
         tokio::spawn(remember(self.conversations.clone(), self.inbox.clone()));
         while let Some(order) = orders.recv().await {
@@ -156,7 +156,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Keeps what an answer grew by.
+    /// Stores the new part of an answer.
     async fn record(&mut self, so_far: &SoFar) -> Result<(), StoreError> {
         let Some(draft) = &mut self.draft else { return Ok(()) };
         let piece = draft.piece(&so_far.lock().so_far().blocks);
@@ -223,9 +223,9 @@ async fn look(
     wanted: Search,
     (shows_thoughts, cover): (bool, Cover),
 ) {
-    /// Finds of one conversation that are listed.
+    /// The most hits of one conversation.
     const EACH: usize = 3;
-    /// Conversations between two words about how far it is.
+    /// The number of conversations between two progress reports.
     const STEP: usize = 16;
     let tell = |stored| drop(inbox.send(Inbound::Message(Message::Stored(stored))));
     let mut hits: Vec<Hit> = Vec::new();
@@ -248,7 +248,7 @@ async fn look(
     tell(done.map(|()| Kept::Found(hits)).map_err(|error| error.to_string()));
 }
 
-/// A find as a row of a list.
+/// A hit as a row of a list.
 fn listed(hit: &thinkthrough_store::Hit, cover: &Cover) -> Hit {
     let title = titled(hit.title.as_deref(), cover);
     let place = match hit.speaker {

@@ -1,4 +1,5 @@
-//! The loop of the terminal client: keys and what the model says go into the [`Session`], frames and requests come out.
+//! The loop of the terminal client. Keys and events of the model go into the [`Session`]; frames and requests come
+//! out.
 //!
 //! A frame is drawn after a change, at most sixty times a second. Changes between two frames are drawn together.
 
@@ -55,9 +56,9 @@ use tokio::time::{sleep_until, timeout};
 pub struct Client {
     /// The first state of the session.
     pub start: Start,
-    /// The way to the model that the session begins with.
+    /// The connection to the first model of the session.
     pub connection: Connection,
-    /// The way to the utility model, where there is one.
+    /// The connection to the utility model, if there is one.
     pub utility: Option<Connection>,
     /// Access to the configuration.
     pub host: Arc<dyn Host>,
@@ -89,13 +90,13 @@ impl std::fmt::Debug for Client {
 const FRAME: Duration = Duration::from_millis(16);
 /// The shortest time between a key and its frame, so that a typed letter appears at once.
 const FRAME_OF_A_KEY: Duration = Duration::from_millis(3);
-/// How often timers on the screen go on.
+/// The interval at which timers on the screen advance.
 const TICK: Duration = Duration::from_millis(100);
-/// How long the store, and the configuration, may take to be written when the client ends.
+/// How long writes to the store and the configuration may take when the client ends.
 const LAST_WRITES: Duration = Duration::from_secs(5);
 /// How long running work may take to stop when the client ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How long servers of tools may take to end by themselves, and then when they are asked to.
+/// How long servers of tools may take to end by themselves, and again after they are asked to end.
 const LAST_STEPS: Duration = Duration::from_secs(4);
 /// Rows that one turn of the wheel moves.
 const WHEEL: isize = 3;
@@ -109,7 +110,7 @@ pub struct Left {
     pub title: String,
 }
 
-/// Has a conversation until the user leaves. Returns the conversation, if it is stored.
+/// Holds a conversation until the user leaves. Returns the conversation, if it is stored.
 ///
 /// # Errors
 /// When the terminal cannot be used.
@@ -135,9 +136,9 @@ struct App {
     host: Arc<dyn Host>,
     changer: Changer,
     connections: HashMap<String, Connection>,
-    /// The model that answers now, where its context window is not known.
+    /// The current model, if its context window is unknown.
     unknown: Option<String>,
-    /// The models whose servers were asked for it.
+    /// The models whose servers were asked for their context window.
     looked_for: HashSet<String>,
     inbox: mpsc::UnboundedReceiver<Inbound>,
     sender: mpsc::UnboundedSender<Inbound>,
@@ -182,9 +183,9 @@ impl App {
         let traces = client.tracer.map(|tracer| (tracer, here));
         let gate = (gate, start.cover.clone());
         let engine = Engine::new(sender.clone(), tools.map(Arc::new), gate, traces);
-        // A frame goes out in one piece.
+        // The buffer holds a whole frame, so that the frame is written at once.
         let out = BufWriter::with_capacity(1 << 18, io::stdout());
-        // Until the terminal says better.
+        // A guess, until the terminal answers.
         let theme = Theme::new(Background::of(env), Depth::of(env));
         Ok(App {
             terminal: Terminal::new(CrosstermBackend::new(out))?,
@@ -274,10 +275,10 @@ impl App {
     }
 
     fn draw(&mut self) -> io::Result<()> {
-        // Terminals that know it show the whole frame at once; the others ignore it.
+        // Terminals that know this command show the whole frame at once. Others ignore it.
         queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
         if std::mem::take(&mut self.is_stale) {
-            // `clear` would ask for the cursor, and wait for an answer that the keys' reader takes.
+            // `clear` would ask for the cursor's position and wait for an answer that the key reader takes.
             let size = self.terminal.size()?;
             self.terminal.resize(Rect::from((Position::ORIGIN, size)))?;
         }
@@ -294,7 +295,7 @@ impl App {
         Ok(())
     }
 
-    /// Something came from the terminal: from the user, or its answer about its background.
+    /// Handles an event from the terminal: an action of the user, or the answer about its background.
     fn on_typed(&mut self, event: Event) {
         self.is_typed = true;
         let heard = self.listener.hear(event, Instant::now());

@@ -15,7 +15,7 @@ pub enum Permission {
 }
 
 impl Permission {
-    /// The value that a configuration names.
+    /// Parses the value of a configuration.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         match word {
@@ -76,9 +76,9 @@ pub struct Question {
     pub kind: ToolKind,
     /// The effect, in a line: ``edit `src/main.rs` ``.
     pub title: String,
-    /// Why it has to be asked although the tool is allowed, such as a path outside the working folder.
+    /// Why the user must be asked although the tool is allowed, such as a path outside the working folder.
     pub reason: Option<String>,
-    /// The change that would be made, where the tool changes a file.
+    /// The change to a file, if the tool makes one.
     pub change: Option<FileChange>,
     /// The scope of "always in this session", in words. Equal words mean the same permission.
     pub grant: String,
@@ -97,7 +97,7 @@ pub enum Verdict {
 
 /// Asks the user before a call runs. Questions come one at a time. A stopped run drops its open question.
 pub trait Approve: Send + Sync {
-    /// Answers a question, whenever the answer is there.
+    /// Answers a question. The future is ready when the user has answered.
     fn approve<'a>(&'a self, question: &'a Question) -> Pending<'a, Verdict>;
 }
 

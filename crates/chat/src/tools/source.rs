@@ -9,7 +9,7 @@ use thinkthrough_core::request::Tool;
 use thinkthrough_json::Raw;
 use tokio_util::sync::CancellationToken;
 
-/// Something that will be there later.
+/// A boxed future.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A family of tools: the built-in ones, or those of a server.
@@ -21,7 +21,7 @@ pub trait Source: Debug + Send + Sync {
     /// Describes the effect of a call. `None` if the tool does not belong to this source.
     fn weigh<'a>(&'a self, call: &'a ToolCall) -> Pending<'a, Option<Weighed>>;
 
-    /// Runs a call that was allowed. Dropping the future stops it; `job` says when it is better to stop by itself.
+    /// Runs an allowed call. Dropping the future stops it; `job` signals when the call should stop by itself.
     fn run<'a>(&'a self, call: &'a ToolCall, job: Job<'a>) -> Pending<'a, Given>;
 
     /// A line of Markdown for each server of this source.
@@ -44,7 +44,7 @@ pub struct Weighed {
     pub kind: ToolKind,
     /// The effect, in a line.
     pub title: String,
-    /// Why it must be asked even if the tool is allowed.
+    /// Why the user must be asked even if the tool is allowed.
     pub reason: Option<String>,
     /// The change that would be made.
     pub change: Option<FileChange>,
@@ -57,18 +57,18 @@ pub struct Weighed {
 /// The means of a running call.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
-    /// Is cancelled when the call should stop and give what it has.
+    /// Is cancelled when the call should stop and return its partial result.
     pub stop: &'a CancellationToken,
-    /// Takes what a long call says while it runs.
+    /// Receives the output of a long call while it runs.
     pub output: &'a (dyn Fn(&str) + Send + Sync),
-    /// The reason that [`Weighed`] gave was accepted: the call may leave the working folder.
+    /// The user accepted the reason that [`Weighed`] gave, so that the call may leave the working folder.
     pub may_leave: bool,
 }
 
 /// The result of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// The result: a JSON string, or whatever structure the tool gives.
+    /// The result: a JSON string, or a structure of the tool.
     pub result: Raw,
     /// The tool failed.
     pub is_error: bool,
@@ -79,7 +79,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// A text.
+    /// A text as the result.
     #[must_use]
     pub fn text(text: &str) -> Self {
         Given { result: Raw::string(text), is_error: false, media: Vec::new(), change: None }

@@ -1,4 +1,4 @@
-//! A conversation goes on with any model, whoever gave its answers.
+//! A conversation continues with any model, whichever models gave its answers.
 
 use super::*;
 use thinkthrough_conformance::list;

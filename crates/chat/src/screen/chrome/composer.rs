@@ -41,7 +41,7 @@ pub(in crate::screen) fn paint(
     }
     let rows = rows(&composer.text, inner(area.width));
     let at = row_of(&rows, composer.cursor);
-    // The row of the cursor is always in sight, with as many rows above it as fit.
+    // The row of the cursor is always visible, with as many rows above it as fit.
     let first = (at + 1).saturating_sub(usize::from(inside.height));
     for (y, row) in (inside.top()..inside.bottom()).zip(rows.iter().skip(first)) {
         let text = composer.text.get(row.clone()).unwrap_or_default();
@@ -53,8 +53,8 @@ pub(in crate::screen) fn paint(
     Some((x + column, inside.y + down))
 }
 
-/// The cursor so many rows further down, or up, in a box on a screen of this width; `None` where there is no such row.
-/// `column` is the cell that the cursor wants to be in.
+/// The cursor after a move by this number of rows, in a box on a screen of this width. `None` if there is no such
+/// row. `column` is the cell that the cursor wants to be in.
 #[must_use]
 pub fn move_by_rows(
     text: &str,
@@ -113,14 +113,14 @@ fn column(text: &str, row: &Range<usize>, cursor: usize) -> usize {
     glyph::width(text.get(row.start..end).unwrap_or_default())
 }
 
-/// Says on the upper edge what happens now, and how to stop it.
+/// Shows the current activity on the upper edge, and the key that stops it.
 fn activity(canvas: &mut Canvas<'_>, view: &View, area: Rect) {
     let what = match view.status.activity {
         Activity::Idle => return,
         Activity::Answering => "answering".to_owned(),
         Activity::Compressing => "compressing the history".to_owned(),
         Activity::Retrying => match view.status.retry_in {
-            // A wait that has begun is never over yet.
+            // A wait in progress shows at least 1 s.
             Some(left) => format!("trying again in {} s", left.as_millis().div_ceil(1_000)),
             None => "trying again soon".to_owned(),
         },

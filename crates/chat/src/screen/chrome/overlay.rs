@@ -8,9 +8,9 @@ use crate::screen::ink::{Ground, Ink, Tone};
 use crate::screen::markdown;
 use crate::screen::model::{Item, List, Overlay, Page};
 
-/// No list is wider, however wide the screen is.
+/// The greatest width of a list.
 const WIDEST: u16 = 100;
-/// Completions never cover more rows than this.
+/// The most rows of a list of completions.
 const COMPLETIONS: u16 = 8;
 
 /// The painted areas, for the mouse.
@@ -18,7 +18,7 @@ const COMPLETIONS: u16 = 8;
 pub(in crate::screen) struct Painted {
     /// The area of a list's rows.
     pub(in crate::screen) rows: Rect,
-    /// The index of the first of them.
+    /// The index of the first visible row.
     pub(in crate::screen) first: usize,
     /// The area of the whole overlay.
     pub(in crate::screen) area: Rect,
@@ -43,7 +43,7 @@ pub(in crate::screen) fn paint(canvas: &mut Canvas<'_>, overlay: &Overlay, area:
     }
 }
 
-/// A box for so many rows in the middle.
+/// A centred box for this number of rows.
 fn centred(area: Rect, widest: u16, rows: usize) -> Rect {
     let width = area.width.min(widest);
     let height = u16::try_from(rows + 2).unwrap_or(u16::MAX).min(area.height);

@@ -24,7 +24,7 @@ pub(super) struct Language {
 }
 
 impl Language {
-    /// Whether something may begin with this character that the scanner looks at.
+    /// Whether a piece that the scanner handles may begin with this character.
     pub(super) fn stops(&self, char: char) -> bool {
         let begins = |marks: &[&str]| marks.iter().any(|mark| mark.starts_with(char));
         char.is_alphanumeric()

@@ -32,7 +32,7 @@ impl Inline {
         self.done.is_empty() && self.current.as_ref().is_none_or(Line::is_empty)
     }
 
-    /// Adds text; `tone` counts where the marks around it have none.
+    /// Adds text. `tone` applies if the marks around it have no tone.
     pub(super) fn push(&mut self, text: &str, tone: Tone) {
         let tone = if tone == Tone::Text { self.ink.tone } else { tone };
         for mark in &mut self.open {
@@ -97,7 +97,7 @@ impl Inline {
         }
     }
 
-    /// The lines, and none are left.
+    /// Removes and returns the lines.
     pub(super) fn take(&mut self) -> Vec<Line> {
         let mut lines = std::mem::take(&mut self.done);
         lines.extend(self.current.take());

@@ -80,7 +80,7 @@ fn formula(text: &str, before: Option<char>) -> Option<usize> {
     (is_one && end > 0).then_some(end + 2)
 }
 
-/// Escapes every sign; the marks of quotes at the beginning of further lines stay marks.
+/// Escapes every sign, except the quote marks at the start of further lines.
 fn escape(formula: &str, out: &mut String) {
     let mut begins = false;
     for char in formula.chars() {

@@ -11,13 +11,14 @@ pub struct Thought {
     pub text: String,
     /// How far it is.
     pub state: ThoughtState,
-    /// Its tokens, if anybody knows; not shown otherwise.
+    /// Its tokens, if they are known. Unknown counts are not shown.
     pub tokens: Option<TokenCount>,
     /// The user's choice for this block: `None` follows the mode, `Some(true)` is open, `Some(false)` folded.
     pub choice: Option<bool>,
     /// The time it took so far, without the time since `running_since`. `None` if the time is unknown.
     pub spent: Option<Duration>,
-    /// When the clock last started, since the session began; `None` while it stands, as it does while a tool runs.
+    /// When the clock last started, since the session began. `None` while the clock is stopped, such as while a tool
+    /// runs.
     pub running_since: Option<Duration>,
 }
 
@@ -66,7 +67,7 @@ impl Thought {
         }
     }
 
-    /// Stops the clock, because something else than thinking happens.
+    /// Stops the clock while the model does not think.
     pub fn pause(&mut self, now: Duration) {
         self.spent = self.elapsed(now);
         self.running_since = None;
@@ -78,7 +79,7 @@ impl Thought {
         self.running_since = Some(now);
     }
 
-    /// Ends it: stops the clock, and says what it became.
+    /// Ends the thought: stops the clock, and sets the final state.
     pub fn end(&mut self, state: ThoughtState, now: Duration) {
         self.pause(now);
         self.state = state;

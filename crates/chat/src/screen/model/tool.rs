@@ -26,11 +26,11 @@ pub struct Tool {
 /// How far a tool call is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolState {
-    /// The user or a rule said no.
+    /// The user or a rule refused it.
     Denied,
-    /// It gave an error.
+    /// It failed.
     Error,
-    /// It gave a result.
+    /// It succeeded.
     Ok,
     /// It runs.
     #[default]

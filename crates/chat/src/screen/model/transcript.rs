@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Thought, Tool};
 
-/// Tells transcripts apart, so that nothing laid out of one is shown for another.
+/// Distinguishes transcripts, so that the layout of one is never used for another.
 static GENERATIONS: AtomicU64 = AtomicU64::new(0);
 
 /// Entries in the order in which they came. Entries are added and changed, never moved, so an id stays good until
@@ -33,7 +33,7 @@ pub enum Body {
     Answer(String),
     /// From here on the model sees a summary of the messages above. The text describes the compression.
     Compression(String),
-    /// Something the program has to say.
+    /// A notice of the program.
     Notice(Level, String),
     /// A thought of the model.
     Thought(Thought),
@@ -43,15 +43,15 @@ pub enum Body {
     User(String),
 }
 
-/// How much a notice matters.
+/// The importance of a notice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Level {
-    /// Something failed.
+    /// A failure.
     Error,
-    /// Good to know.
+    /// Information.
     #[default]
     Info,
-    /// Something to look at.
+    /// A warning.
     Warning,
 }
 
@@ -106,7 +106,7 @@ impl Transcript {
         }
     }
 
-    /// Takes back every choice for a thought, so that all of them follow the mode.
+    /// Resets the choice for every thought, so that all of them follow the mode.
     pub fn follow_mode(&mut self) {
         for entry in &mut self.entries {
             if let Body::Thought(thought) = &mut entry.body {
@@ -138,19 +138,19 @@ impl Transcript {
         self.entries.is_empty()
     }
 
-    /// Takes all entries away, as when another conversation is opened.
+    /// Removes all entries, as when another conversation is opened.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.generation = GENERATIONS.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Another one whenever the transcript was cleared.
+    /// A number that changes whenever the transcript is cleared.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Changes whenever an entry changed otherwise than by growing.
+    /// A number that changes whenever the entry changes in another way than by growing.
     #[must_use]
     pub fn revision(&self, at: usize) -> u32 {
         self.entries.get(at).map_or(0, |entry| entry.revision)

@@ -4,7 +4,7 @@ use super::{Background, CONTRAST, Depth, Theme};
 use crate::screen::colour::{Rgb, indexed};
 use crate::screen::ink::{Ground, Ink, Tone};
 
-/// The colours that xterm gives the 16 unless the user says otherwise, and those of a Linux console.
+/// The default palettes of xterm and of a Linux console.
 const PALETTES: [[Rgb; 16]; 2] = [
     [
         Rgb(0, 0, 0),

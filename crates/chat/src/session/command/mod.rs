@@ -25,11 +25,11 @@ struct Command {
     words: fn(&Session, &[&str]) -> Vec<Word>,
 }
 
-/// A word that may stand somewhere, and what it means.
+/// A word that a command accepts, and its meaning.
 struct Word {
     text: String,
     about: String,
-    /// More words may follow.
+    /// The command may have more words.
     goes_on: bool,
 }
 
@@ -42,9 +42,9 @@ pub(super) struct Candidate {
     pub(super) text: String,
     /// A description, for people.
     pub(super) about: String,
-    /// More words may follow.
+    /// The command may have more words.
     pub(super) goes_on: bool,
-    /// With it the command can be run.
+    /// The command can run with it.
     pub(super) runs: bool,
 }
 
@@ -284,7 +284,7 @@ const KEYS: &[(&str, &str)] = &[
     ("F1", "this page"),
 ];
 
-/// Whether a text is a command and nothing for the model: a slash and one word, or a colon and one word of small letters.
+/// Whether a text is a command instead of a message: a slash and one word, or a colon and one word of small letters.
 pub(super) fn is_command(text: &str) -> bool {
     let (Some(rest), false) = (text.strip_prefix(['/', ':']), text.contains('\n')) else {
         return false;
@@ -294,19 +294,19 @@ pub(super) fn is_command(text: &str) -> bool {
         rest.starts_with(|char: char| first(&char)) && word.chars().all(|char| other(&char))
     };
     if text.starts_with(':') {
-        // There are other things that begin with a colon, such as `:D`.
+        // Other texts begin with a colon too, such as `:D`.
         return is_of(char::is_ascii_lowercase, char::is_ascii_lowercase);
     }
     is_of(char::is_ascii_alphabetic, |char| char.is_ascii_alphanumeric() || "-_".contains(*char))
 }
 
-/// Whether a text is the beginning of a command and no more.
+/// Whether a text is only the beginning of a command.
 pub(super) fn is_bare(text: &str) -> bool {
     matches!(text.trim(), "/" | ":")
 }
 
 impl Command {
-    /// Whether it does something without a word behind it.
+    /// Whether the command can run without an argument.
     fn runs_alone(&self) -> bool {
         self.arguments.is_empty() || self.arguments.starts_with('[')
     }
@@ -321,7 +321,7 @@ fn nearest(name: &str) -> Option<&'static Command> {
     })
 }
 
-/// How many letters must be added, taken away or changed to make one word of the other.
+/// The edit distance of two words.
 fn distance(one: &str, other: &str) -> usize {
     let mut row: Vec<usize> = (0..=other.chars().count()).collect();
     for (at, letter) in one.chars().enumerate() {
@@ -449,7 +449,7 @@ fn find(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.name.eq_ignore_ascii_case(name))
 }
 
-/// Other names for the menu, once a letter is written.
+/// Other names for the menu, shown once a letter is written.
 fn other_names(written: &str) -> impl Iterator<Item = (Word, bool)> {
     let names = OTHER_NAMES.iter().filter(|_| !written.is_empty());
     names.map(|(other, name)| {
@@ -462,7 +462,7 @@ fn none(_: &Session, _: &[&str]) -> Vec<Word> {
     Vec::new()
 }
 
-/// One word out of a few.
+/// One of a few words.
 fn only(before: &[&str], words: &[(&str, &str)]) -> Vec<Word> {
     if !before.is_empty() {
         return Vec::new();

@@ -104,7 +104,7 @@ pub(super) fn words(session: &Session, before: &[&str]) -> Vec<Word> {
             .into_iter()
             .map(|word| Word { goes_on: word.text != "list", ..word })
             .collect(),
-        // A name to save under may be the beginning of another one.
+        // A new profile's name may be the beginning of an existing one.
         ["load" | "delete"] => session
             .profiles
             .iter()

@@ -1,4 +1,4 @@
-//! Commands about conversations and the model they are held with.
+//! Commands about conversations and their models.
 
 use super::super::Session;
 use super::super::message::{Effect, Keep};
@@ -57,7 +57,7 @@ pub(super) fn compress(session: &mut Session, rest: &str) {
     }
 }
 
-/// A share of the context window in percent; 0 is never.
+/// A part of the context window in percent; 0 for never.
 fn threshold(word: &str) -> Option<u8> {
     let word = word.trim();
     let percent = word.strip_suffix('%').unwrap_or(word).trim().parse::<u8>().ok();
@@ -223,7 +223,7 @@ impl Session {
         self.effect(Effect::Keep(Keep::Fork(at)));
     }
 
-    /// Goes on with the first messages only.
+    /// Continues with the first messages only.
     pub(in crate::session) fn cut(&mut self, at: usize) {
         self.conversation.truncate(at);
         self.view.transcript = crate::screen::model::Transcript::default();

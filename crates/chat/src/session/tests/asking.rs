@@ -160,7 +160,7 @@ fn an_interrupt_keeps_the_partial_thought_and_lets_the_user_steer() {
     desk.told(Progress::ThoughtGrows(0, "on the wrong tr".to_owned()));
     desk.press(KeyCode::Esc, KeyModifiers::NONE);
     assert!(matches!(desk.effects.last(), Some(Effect::Stop(1))));
-    // Typed while it stops: it goes out when it has stopped.
+    // A text sent during the stop goes out after it.
     desk.line("no, think of that");
     assert_eq!(desk.asked().len(), 1);
     let mut partial = answered(&desk.asked()[0].target, "on the wrong tr", "");

@@ -1,4 +1,4 @@
-//! Commands: what they change, what they say, what they refuse.
+//! Commands: their changes, their messages, and their refusals.
 
 use super::{answered, desk, desk_of, start, wire};
 use crate::screen::model::Level;

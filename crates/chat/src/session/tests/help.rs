@@ -1,4 +1,4 @@
-//! The help is complete and true, and the document says the same.
+//! The help is complete and correct, and the document equals it.
 
 use super::talking::{call, permission};
 use super::{Desk, desk};
@@ -92,7 +92,7 @@ fn every_key_of_the_help_does_something() {
     assert!(!does_something(key("F5")), "a key that is not in the help does nothing");
 }
 
-/// `BLESS=1` writes the document anew.
+/// `BLESS=1` writes the document again.
 #[test]
 fn the_document_says_what_the_help_says() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/chat.md");

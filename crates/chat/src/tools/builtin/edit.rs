@@ -1,4 +1,4 @@
-//! Changes a file: one exact text becomes another, or a new file is made.
+//! Changes a file: replaces an exact text, or creates a file.
 
 use super::folder::{Folder, Place, is_same};
 use super::{Plan, Spec, clipped, planned};
@@ -108,7 +108,7 @@ fn replaced(path: &str, text: &str, old: &str, new: &str, all: bool) -> Result<S
     }
 }
 
-/// Puts the new text in the file's place in one step: whoever looks sees the old text or the new one.
+/// Replaces the file in one step, so that readers see either the old text or the new one.
 fn write(change: &FileChange, seen: Option<&File>) -> io::Result<()> {
     let folder = change.path.parent().ok_or_else(|| io::Error::other("it has no folder"))?;
     fs::create_dir_all(folder)?;
@@ -138,7 +138,7 @@ fn write(change: &FileChange, seen: Option<&File>) -> io::Result<()> {
     fs::rename(&draft.0, &target)
 }
 
-/// A path to an open folder that no link can redirect, where the system has such paths.
+/// A path to an open folder that no link can redirect, if the system has such paths.
 fn held_path(held: &File, folder: &Path) -> PathBuf {
     #[cfg(target_os = "linux")]
     {
@@ -152,7 +152,7 @@ fn held_path(held: &File, folder: &Path) -> PathBuf {
     folder.to_owned()
 }
 
-/// The path of a file that is not finished; it is gone when this is, unless it became the real one.
+/// The path of an unfinished file, which is deleted on drop unless it was renamed.
 struct Draft(PathBuf);
 
 impl Draft {

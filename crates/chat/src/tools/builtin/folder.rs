@@ -1,4 +1,4 @@
-//! The working folder: where a path of the model leads, and whether that is inside.
+//! The working folder: resolves paths of the model, and checks whether they are inside.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ pub(crate) struct Folder {
     root: PathBuf,
 }
 
-/// There is no such folder.
+/// The error for a folder that cannot be opened.
 #[derive(Debug)]
 pub struct ToolboxError {
     folder: PathBuf,
@@ -33,7 +33,7 @@ pub(super) struct Place {
     pub(super) real: PathBuf,
     /// It is the working folder or below it.
     pub(super) is_inside: bool,
-    /// Something is there.
+    /// The path exists.
     pub(super) exists: bool,
 }
 
@@ -59,7 +59,7 @@ impl Folder {
             match known.canonicalize() {
                 Ok(real) => break real,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    // A link that leads nowhere would decide later where a new file goes.
+                    // A dangling link could later send a new file elsewhere.
                     if fs::symlink_metadata(&known).is_ok() {
                         return Err(format!("`{}` is a link that leads nowhere", path.display()));
                     }
@@ -107,7 +107,7 @@ impl Folder {
         }
     }
 
-    /// A path as the model knows it.
+    /// A path as the model sees it.
     pub(super) fn shown(&self, path: &Path) -> String {
         let shown = path.strip_prefix(&self.root).unwrap_or(path).display().to_string();
         if shown.is_empty() { ".".to_owned() } else { shown }
@@ -118,7 +118,7 @@ pub(super) fn outside(path: &str) -> String {
     format!("`{path}` is outside the working folder")
 }
 
-/// Whether an open file is the one at this path, and the path still has no links in it.
+/// Whether an open file is the file at this path, and the path still has no links in it.
 pub(super) fn is_same(file: &File, real: &Path) -> io::Result<bool> {
     if real.canonicalize()? != real {
         return Ok(false);

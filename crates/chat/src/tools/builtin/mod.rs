@@ -67,7 +67,7 @@ impl Builtin {
         FILES.iter().map(|tool| tool.name).chain([shell::NAME])
     }
 
-    /// Keeps these environment variables from commands, beside those whose names speak of secrets.
+    /// Hides these environment variables from commands, in addition to variables whose names speak of secrets.
     #[must_use]
     pub fn hiding(mut self, variables: impl IntoIterator<Item = String>) -> Self {
         self.hidden.extend(variables);
@@ -161,7 +161,7 @@ fn planned(folder: &Folder, arguments: Val<'_>, verb: &str) -> Result<Plan, Stri
     Ok(Plan { title, reason, change: None, grant })
 }
 
-/// A text that is at most `limit` bytes long, cut at a character, with a note if it was cut.
+/// A text cut to at most `limit` bytes at a character, with a note if it was cut.
 fn clipped(mut text: String, limit: usize) -> String {
     if text.len() > limit {
         let total = text.len();

@@ -2,7 +2,7 @@
 
 use thinkthrough_core::provider;
 
-/// Words that a secret's name ends with, or has in its middle.
+/// Words that a secret's name contains.
 const WORDS: [&str; 9] = [
     "API_KEY",
     "APIKEY",
