@@ -31,7 +31,8 @@ impl AnswerStart {
     }
 }
 
-/// The text from its first line on that is not blank, with the indentation of that line. Empty if all lines are blank.
+/// The text from its first line on that is not blank, with the indentation of that line. Empty if all lines are
+/// blank.
 #[must_use]
 pub fn from_first_line(text: &str) -> &str {
     let Some(first) = text.find(|c: char| !c.is_whitespace()) else { return "" };

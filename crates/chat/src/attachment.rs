@@ -247,8 +247,8 @@ pub(crate) fn shown(text: &str) -> String {
     parts(text).into_iter().map(part).collect()
 }
 
-/// The words of a message without the outputs before them and the files after them; the message itself if there are no
-/// words.
+/// The words of a message without the outputs before them and the files after them; the message itself if there are
+/// no words.
 pub(crate) fn words(text: &str) -> &str {
     let parts = parts(text);
     let said = |part: &Part<'_>| matches!(part, Part::Said(said) if !said.trim().is_empty());

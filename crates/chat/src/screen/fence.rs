@@ -21,7 +21,7 @@ pub(super) struct Code {
     fence: Fence,
     /// The length of the line that opens the block, in its first chunk.
     opens: usize,
-    /// The colours' state at its beginning.
+    /// The scanner's state at its beginning.
     scanner: Scanner,
 }
 

@@ -87,7 +87,7 @@ pub(super) fn result_line(tool: &Tool) -> Line {
     }
     let first =
         if first.is_empty() && tool.state == ToolState::Denied { "not allowed" } else { first };
-    // Text wider than the screen would be laid out for nothing.
+    // Text wider than the screen would be laid out in vain.
     let cut = first.char_indices().nth(400).map_or(first.len(), |(at, _)| at);
     line.push(first.get(..cut).unwrap_or_default().trim(), tone);
     line

@@ -108,7 +108,8 @@ impl Rows {
         self.rows.push(Row { end: self.pieces.len(), ground });
     }
 
-    /// Adds a line, broken at `width` cells without its prefixes: `first` before its first row, `rest` before the others.
+    /// Adds a line, broken at `width` cells without its prefixes: `first` before its first row, `rest` before the
+    /// others.
     pub(super) fn push_line(&mut self, line: &Line, width: usize, first: &Line, rest: &Line) {
         for (at, part) in wrap::rows(&line.text, width).into_iter().enumerate() {
             let prefix = if at == 0 { first } else { rest };
@@ -183,7 +184,7 @@ impl Rows {
     }
 }
 
-/// Appends text. Tabs become spaces up to the next multiple of four columns, and line feeds become spaces.
+/// Appends text. Tabs become spaces up to the next multiple of four characters, and line feeds become spaces.
 fn push_expanded(text: &str, out: &mut String) {
     if !text.contains(['\t', '\n']) {
         out.push_str(text);

@@ -18,7 +18,7 @@ use std::sync::Once;
 pub(super) struct Guard(());
 
 impl Guard {
-    /// Takes the terminal: the whole screen, raw mode, marked pastes, the mouse.
+    /// Takes the terminal: the whole screen, raw mode, bracketed pastes, the mouse.
     pub(super) fn take() -> io::Result<Self> {
         static PANIC: Once = Once::new();
         PANIC.call_once(|| {

@@ -120,7 +120,7 @@ fn activity(canvas: &mut Canvas<'_>, view: &View, area: Rect) {
         Activity::Answering => "answering".to_owned(),
         Activity::Compressing => "compressing the history".to_owned(),
         Activity::Retrying => match view.status.retry_in {
-            // A wait in progress shows at least 1 s.
+            // Rounded up, so that a wait in progress does not show 0 s.
             Some(left) => format!("trying again in {} s", left.as_millis().div_ceil(1_000)),
             None => "trying again soon".to_owned(),
         },

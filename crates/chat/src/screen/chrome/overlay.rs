@@ -68,7 +68,7 @@ fn paint_list(canvas: &mut Canvas<'_>, list: &List, area: Rect) -> Painted {
     }
     let rows = usize::from(inside.height);
     let selected = list.selected.map(|at| at.min(list.items.len().saturating_sub(1)));
-    // The chosen row is kept near the middle, and the window inside the list.
+    // Keeps the chosen row near the middle, and the visible rows inside the list.
     let middle = selected.unwrap_or(0).saturating_sub(rows / 2);
     let first = middle.min(list.items.len().saturating_sub(rows));
     let shown = list.items.iter().enumerate().skip(first).take(rows);

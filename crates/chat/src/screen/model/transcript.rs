@@ -94,8 +94,8 @@ impl Transcript {
         }
     }
 
-    /// Makes a choice for a thought or a tool, which stays until the user makes another one, for it or for all thoughts. Returns whether the entry
-    /// can be opened at all.
+    /// Makes a choice for a thought or a tool, which stays until the user makes another one, for it or for all
+    /// thoughts. Returns whether the entry can be opened at all.
     pub fn choose(&mut self, id: EntryId, is_open: bool) -> bool {
         match self.entries.get_mut(id.0).map(|entry| &mut entry.body) {
             Some(Body::Thought(Thought { choice, .. }) | Body::Tool(Tool { choice, .. })) => {

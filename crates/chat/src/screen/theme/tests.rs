@@ -100,7 +100,8 @@ fn req_think_007_3_thoughts_are_legible_in_the_usual_palettes_of_16_colours() {
             let style = theme.style(Ink::default(), Ground::Thought);
             let ground = seen(style.bg.unwrap(), palette, terminal);
             let letters = seen(style.fg.unwrap(), palette, terminal);
-            // White on xterm's own bright black has 4.0; the greys of other palettes are darker. No calm ground has more.
+            // White on xterm's own bright black has 4.0; the greys of other palettes are darker. No calm ground has
+            // more.
             assert!(letters.contrast(ground) >= 4.0, "{background:?}");
             let is_lighter = ground.luminance() > terminal.luminance();
             assert_eq!(is_lighter, background == Background::Dark);

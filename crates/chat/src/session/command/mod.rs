@@ -462,7 +462,7 @@ fn none(_: &Session, _: &[&str]) -> Vec<Word> {
     Vec::new()
 }
 
-/// One of a few words.
+/// The candidates of a command that takes one of these words.
 fn only(before: &[&str], words: &[(&str, &str)]) -> Vec<Word> {
     if !before.is_empty() {
         return Vec::new();

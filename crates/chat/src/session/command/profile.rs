@@ -104,7 +104,7 @@ pub(super) fn words(session: &Session, before: &[&str]) -> Vec<Word> {
             .into_iter()
             .map(|word| Word { goes_on: word.text != "list", ..word })
             .collect(),
-        // A new profile's name may be the beginning of an existing one.
+        // `save` completes no name, because a new name may be the beginning of an existing one.
         ["load" | "delete"] => session
             .profiles
             .iter()
