@@ -1,9 +1,9 @@
 //! Covers secrets and `<REDACTED>` spans in the parts of a conversation that are shown: thoughts, answers, tool calls
 //! and tool results.
 //!
-//! Stored messages and requests to a provider are not changed. Only a copy is covered, on its way to the screen, to
-//! standard output or to an editor. Text that comes in pieces is covered like the whole text, so that no part of a
-//! secret is ever shown and taken back.
+//! This module does not change stored messages or requests to a provider. It covers only a copy on its way to the
+//! screen, to standard output or to an editor. Text that comes in pieces is covered like the whole text, so that no
+//! part of a secret is ever shown and taken back.
 
 mod events;
 mod watch;
@@ -152,7 +152,7 @@ impl Cover {
         }
     }
 
-    /// JSON without payloads that a provider would check, so that these are covered too.
+    /// Covers JSON that is not sent back to a provider, so that opaque payloads in it are covered too.
     fn raw(&self, raw: &Raw) -> Raw {
         match self.strings(raw.as_str(), Opaque::Masked) {
             Cow::Borrowed(_) => raw.clone(),

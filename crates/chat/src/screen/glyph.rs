@@ -75,7 +75,7 @@ fn safe(cluster: &str) -> Cow<'_, str> {
     if kept == cluster { Cow::Borrowed(cluster) } else { Cow::Owned(kept) }
 }
 
-/// Joiners and selectors change only pictographs. Elsewhere a terminal does not show them.
+/// Joiners and selectors have an effect between pictographs. Elsewhere a terminal shows no trace of them.
 fn is_joiner(char: char) -> bool {
     matches!(char, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
 }

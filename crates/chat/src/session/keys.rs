@@ -10,7 +10,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::time::Duration;
 use thinkthrough_core::settings::Display;
 
-/// A second Ctrl-C within this time after a stop has no further effect.
+/// Within this time after Ctrl-C has stopped something, another Ctrl-C does not prepare to leave.
 const SAME_PRESS: Duration = Duration::from_secs(1);
 /// Lines that one key moves.
 const LINE: isize = 1;

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// The working folder. A path counts as inside only after links and `..` are resolved.
+/// The working folder. A path counts as inside only if it is inside after links and `..` are resolved.
 #[derive(Debug)]
 pub(crate) struct Folder {
     root: PathBuf,
