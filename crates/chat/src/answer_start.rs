@@ -1,14 +1,14 @@
 //! The start of the shown answer: its first line that is not blank.
 //!
-//! Models that think between tags leave blank lines behind the last tag. The kept answer has them, because it goes back
-//! as it came.
+//! Models that think between tags leave blank lines after the last tag. The stored answer has them, because it goes
+//! back to the provider unchanged.
 
 use std::borrow::Cow;
 
-/// Leaves out the blank lines at the start of an answer that comes in pieces.
+/// Removes the blank lines at the start of a streamed answer.
 #[derive(Debug, Default)]
 pub struct AnswerStart {
-    /// White space of the line that may be the first one.
+    /// White space at the start of a line that may be the first shown one.
     indent: String,
     has_begun: bool,
 }
@@ -31,7 +31,8 @@ impl AnswerStart {
     }
 }
 
-/// The text from its first line on that is not blank, with the indentation of that line. Empty if all lines are blank.
+/// The text from its first line on that is not blank, with the indentation of that line. Empty if all lines are
+/// blank.
 #[must_use]
 pub fn from_first_line(text: &str) -> &str {
     let Some(first) = text.find(|c: char| !c.is_whitespace()) else { return "" };

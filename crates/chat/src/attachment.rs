@@ -159,7 +159,7 @@ pub struct Mentioned {
     pub missing: Vec<String>,
 }
 
-/// Reads the files that these paths name. A folder is left to the words of the message.
+/// Reads the files that these paths name. A folder is not read, and the message has only its path.
 ///
 /// # Errors
 /// If a file is there and cannot be sent.
@@ -247,8 +247,8 @@ pub(crate) fn shown(text: &str) -> String {
     parts(text).into_iter().map(part).collect()
 }
 
-/// The words of a message without the outputs before them and the files after them; the message itself if there are no
-/// words.
+/// The words of a message without the outputs before them and the files after them; the message itself if there are
+/// no words.
 pub(crate) fn words(text: &str) -> &str {
     let parts = parts(text);
     let said = |part: &Part<'_>| matches!(part, Part::Said(said) if !said.trim().is_empty());

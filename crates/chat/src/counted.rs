@@ -1,7 +1,7 @@
-//! The tokens of thoughts. One rule for whatever shows a number: the head of a thought, the lines of `think ask` and its
-//! JSON, the budget, `/explain`, exports.
+//! The tokens of thoughts. All places that show a number use the same rule: the head of a thought, the lines of
+//! `think ask` and its JSON, the budget, `/explain`, exports.
 //!
-//! Where the provider tells no number it is estimated, by the same rule as in the gateway's traces and budgets
+//! If the provider reports no number, it is estimated by the same rule as in the gateway's traces and budgets
 //! (`core::tokens`), and never counted by a tokenizer.
 
 use crate::wording::grouped;
@@ -10,9 +10,9 @@ use thinkthrough_core::settled::{AnswerSize, Settled};
 use thinkthrough_core::tokens::{ThoughtEstimate, TokenCount, TokenSource, estimate_thinking};
 use thinkthrough_core::usage::Usage;
 
-/// The tokens of each block that is a thought, as far as anybody knows.
+/// The tokens of each block that is a thought, as far as they are known.
 ///
-/// What the whole answer took is shared out among its thoughts, so that their sum is that.
+/// The total of the answer is shared out among its thoughts, so that their sum equals the total.
 pub(crate) fn counts(content: &Content) -> Vec<Option<TokenCount>> {
     let all = of(content);
     let estimates: Vec<Option<u64>> = content.blocks.iter().map(estimate).collect();
@@ -29,7 +29,7 @@ pub(crate) fn counts(content: &Content) -> Vec<Option<TokenCount>> {
         of_them = of_them.saturating_sub(1);
         let part = u128::from(all.tokens) * u128::from(estimate.unwrap_or_default());
         let part = part.checked_div(u128::from(sum)).and_then(|part| u64::try_from(part).ok());
-        // The last one has what is left, so that nothing is lost by rounding.
+        // The last thought gets the rest, so that rounding loses no token.
         let tokens = if of_them == 0 { left } else { part.unwrap_or_default().min(left) };
         left -= tokens;
         let source = if thoughts == 1 { all.source } else { TokenSource::Estimated };
@@ -67,7 +67,7 @@ pub fn withheld(content: &Content) -> Option<TokenCount> {
     content.thoughts().next().is_none().then(|| TokenCount::reported(tokens))
 }
 
-/// The sum of counts; it is known as well as the least known of them.
+/// The sum of counts. Its source is the least certain source of them.
 #[must_use]
 pub fn sum(counts: impl IntoIterator<Item = TokenCount>) -> TokenCount {
     counts.into_iter().fold(TokenCount::reported(0), |sum, count| TokenCount {
@@ -76,7 +76,7 @@ pub fn sum(counts: impl IntoIterator<Item = TokenCount>) -> TokenCount {
     })
 }
 
-/// The count of a thought that is still being thought.
+/// The count of a thought in progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Growing(ThoughtEstimate);
 
@@ -86,14 +86,14 @@ impl Growing {
         self.0.push(delta);
     }
 
-    /// The count of what came so far.
+    /// The count of the text so far.
     #[must_use]
     pub fn count(&self) -> TokenCount {
         TokenCount::estimated(self.0.total())
     }
 
-    /// The count of the whole thought, of which `thinking` has everything but the text; `whole` stands instead of the
-    /// deltas, where they differ. `None` where nobody knows it.
+    /// The count of the whole thought. `thinking` has everything but the text; `whole` replaces the deltas if they
+    /// differ. `None` if the count is unknown.
     #[must_use]
     pub fn ended(&self, thinking: &Thinking, whole: Option<&str>) -> Option<TokenCount> {
         self.0.ended(thinking, whole).map(TokenCount::estimated)
@@ -105,7 +105,7 @@ fn estimate(block: &Block) -> Option<u64> {
     estimate_thinking(thinking)
 }
 
-/// `1,240 tokens`, with a mark where it was only estimated.
+/// `1,240 tokens`, with a mark if the number is an estimate.
 #[must_use]
 pub fn tokens(count: TokenCount) -> String {
     let about = if count.source == TokenSource::Estimated { "about " } else { "" };

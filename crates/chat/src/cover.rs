@@ -1,9 +1,9 @@
-//! Covers secrets and `<REDACTED>` spans in what is shown of a conversation: thoughts, answers, tool calls and what tools
-//! gave.
+//! Covers secrets and `<REDACTED>` spans in the parts of a conversation that are shown: thoughts, answers, tool calls
+//! and tool results.
 //!
-//! What is kept, and what goes back to a provider, stays as it came: only a copy is covered, on its way to the screen,
-//! to standard output or to an editor. Text that comes in pieces is covered as the whole would be, so that no part of a
-//! secret is ever shown and taken back.
+//! This module does not change stored messages or requests to a provider. It covers only a copy on its way to the
+//! screen, to standard output or to an editor. Text that comes in pieces is covered like the whole text, so that no
+//! part of a secret is ever shown and taken back.
 
 mod events;
 mod watch;
@@ -22,23 +22,23 @@ use thinkthrough_core::tags::redacted_json;
 use thinkthrough_json::Raw;
 use thinkthrough_mask::{Masker, Opaque, mask_json};
 
-/// Covers secrets in what is shown, where that is wanted. Copies share their rules.
+/// Covers secrets in shown text, if the user wants that. Copies share their rules.
 #[derive(Clone, Debug, Default)]
 pub struct Cover(Option<Masker>);
 
 impl Cover {
-    /// Covers what this masker finds; without one everything is shown as it came.
+    /// Covers the secrets that this masker finds. Without a masker everything is shown unchanged.
     #[must_use]
     pub fn new(masker: Option<Masker>) -> Self {
         Cover(masker)
     }
 
-    /// What covers, where anything does.
+    /// The masker, unless covering is off.
     pub(crate) fn masker(&self) -> Option<&Masker> {
         self.0.as_ref()
     }
 
-    /// A whole text.
+    /// Covers a whole text.
     #[must_use]
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match &self.0 {
@@ -47,19 +47,19 @@ impl Cover {
         }
     }
 
-    /// A body of JSON: its strings, but not what a provider sealed.
+    /// Covers the strings of a JSON body, but not the sealed payloads of a provider.
     #[must_use]
     pub fn json<'t>(&self, body: &'t str) -> Cow<'t, str> {
         self.strings(body, Opaque::Kept)
     }
 
-    /// Events that come one by one.
+    /// Covers events that come one by one.
     #[must_use]
     pub fn events(&self) -> CoveredEvents {
         CoveredEvents::new(self.clone())
     }
 
-    /// A message.
+    /// Covers a message.
     #[must_use]
     pub fn content(&self, content: &Content) -> Content {
         let mut content = content.clone();
@@ -69,7 +69,7 @@ impl Cover {
         content
     }
 
-    /// A call with its arguments.
+    /// Covers a call with its arguments.
     #[must_use]
     pub fn call(&self, call: &ToolCall) -> ToolCall {
         let parameters = match &call.parameters {
@@ -80,7 +80,7 @@ impl Cover {
         ToolCall { parameters, ..call.clone() }
     }
 
-    /// What a tool gave.
+    /// Covers a tool result.
     #[must_use]
     pub fn response(&self, response: &ToolResponse) -> ToolResponse {
         let result = match &response.result {
@@ -92,7 +92,7 @@ impl Cover {
         ToolResponse { result, ..response.clone() }
     }
 
-    /// A call that is over.
+    /// Covers a finished call.
     #[must_use]
     pub fn called(&self, called: &Called) -> Called {
         Called {
@@ -103,7 +103,7 @@ impl Cover {
         }
     }
 
-    /// What somebody is asked before a call runs.
+    /// Covers a question before a tool call.
     #[must_use]
     pub fn question(&self, question: &Question) -> Question {
         Question {
@@ -138,7 +138,7 @@ impl Cover {
         }
     }
 
-    /// A thought in all the places in which a wire has its text.
+    /// Covers a thought in all the fields that may have its text.
     fn thinking(&self, thinking: &Thinking) -> Thinking {
         let parts = |parts: &Option<Vec<String>>| -> Option<Vec<String>> {
             let parts = parts.as_ref()?.iter();
@@ -152,7 +152,7 @@ impl Cover {
         }
     }
 
-    /// JSON that goes to nobody who would check it.
+    /// Covers JSON that is not sent back to a provider, so that opaque payloads in it are covered too.
     fn raw(&self, raw: &Raw) -> Raw {
         match self.strings(raw.as_str(), Opaque::Masked) {
             Cow::Borrowed(_) => raw.clone(),

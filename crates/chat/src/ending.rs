@@ -1,4 +1,4 @@
-//! What is said of an answer that ended without being what was asked for. One place for every surface: the terminal
+//! Notes about an answer that is incomplete or not what the user asked for. All surfaces share them: the terminal
 //! client, `think ask` and editors.
 
 use crate::agent::{Outcome, Round};
@@ -16,17 +16,17 @@ pub struct Ending {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Calls of these tools stand at the end, and nothing runs them.
+    /// The answer ends with calls of these tools, and no toolbox runs them.
     Calls(Vec<String>),
     /// Cut off, with the provider's word for why.
     Cut(Stop, String),
     /// Neither a text nor a thought.
     Empty,
-    /// The model's own words of refusal, where it gave any.
+    /// A refusal of the model, with its words if it gave any.
     Refusal(String),
-    /// A thought and nothing else.
+    /// Only a thought.
     Thought,
-    /// Nothing was said after these tools were not allowed.
+    /// No text followed after these tools were not allowed.
     ToolsRefused(Vec<String>),
     /// Held back by a filter, with the provider's word for it.
     Withheld(String),
@@ -44,7 +44,7 @@ pub(crate) enum Stop {
 }
 
 impl Stop {
-    /// What a provider's finish reason means, if it is no ordinary end.
+    /// The meaning of a provider's finish reason, unless it is an ordinary end.
     pub(crate) fn of(word: &str) -> Option<Self> {
         Some(match word.to_ascii_lowercase().as_str() {
             "length" | "max_tokens" | "max_output_tokens" | "model_length" | "incomplete" => {
@@ -68,8 +68,8 @@ impl Stop {
 }
 
 impl Ending {
-    /// What is to be said of how a question ended; nothing where the answer is whole, and where a failure, the budget,
-    /// the limit of rounds or the user ended it, which have sentences of their own.
+    /// The note for the end of a question. `None` if the answer is complete, or if a failure, the budget, the limit
+    /// of rounds or the user ended it, because these have sentences of their own.
     #[must_use]
     pub fn of(outcome: &Outcome) -> Option<Self> {
         let has_own_sentence = outcome.failure.is_some()
@@ -82,7 +82,7 @@ impl Ending {
         Some(Ending { kind, has_answer })
     }
 
-    /// Whether there is an answer all the same, such as the beginning of one that was cut off.
+    /// Whether there is an answer nevertheless, such as the first part of an answer that was cut off.
     #[must_use]
     pub fn has_answer(&self) -> bool {
         self.has_answer
@@ -118,7 +118,7 @@ fn kind(last: &Round, before: Option<&Round>, has_answer: bool) -> Option<Kind> 
     Some(if has_thought { Kind::Thought } else { Kind::Empty })
 }
 
-/// Something was said that is neither a thought nor a call.
+/// Whether the answer has a block that is neither a thought nor a call.
 fn has_said(answer: &Answer) -> bool {
     answer.blocks.iter().any(|block| match block {
         Block::Text(text) => !text.text.trim().is_empty(),

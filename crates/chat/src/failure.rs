@@ -1,23 +1,23 @@
-//! Sentences about requests that brought no proper answer: what happened, with its status, and what to do. One place for
-//! every surface: the terminal client, `think ask` and editors.
+//! Sentences about failed requests: the cause, the status, and advice. All surfaces share them: the terminal client,
+//! `think ask` and editors.
 
 use crate::agent::AskError;
 use thinkthrough_client::{ClientError, Failure as Cause, Retry};
 use thinkthrough_core::pipeline::Failure;
 
-/// Whose request failed, and how it can be sent again.
+/// The model of a failed request, and the way to send it again.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Attempt<'a> {
     /// The model's name, as the user says it.
     pub model: &'a str,
-    /// Where its key comes from, as it stands in a sentence: `` `OPENAI_API_KEY` ``, `the file ...`.
+    /// The source of its key, as a phrase for a sentence: `` `OPENAI_API_KEY` ``, `the file ...`.
     pub key_from: Option<&'a str>,
-    /// The command that sends the question again, where there is one.
+    /// The command that sends the question again, if there is one.
     pub again: Option<&'a str>,
 }
 
 impl Attempt<'_> {
-    /// Says what a provider's refusal, or an answer that broke off, means.
+    /// Explains a provider's refusal, or an answer that broke off.
     #[must_use]
     pub fn refused(&self, failure: &Failure) -> String {
         let what = what(failure.status);
@@ -33,7 +33,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Says why a request did not reach its provider.
+    /// Explains why a request did not reach its provider.
     #[must_use]
     pub fn unreached(&self, error: &AskError) -> String {
         let again = match (error, self.again) {
@@ -43,7 +43,7 @@ impl Attempt<'_> {
         format!("`{}`: {error}{again}", self.model)
     }
 
-    /// What to do about a status.
+    /// Advice for a status.
     fn advice(&self, status: u16) -> String {
         let key = self.key_from.unwrap_or("the key of this provider");
         match status {
@@ -68,7 +68,7 @@ impl Attempt<'_> {
     }
 }
 
-/// Says why a request is about to be tried again, without the time until then.
+/// Explains why a request is sent again, without the time until then.
 #[must_use]
 pub fn why_again(retry: &Retry<'_>) -> String {
     match retry.failure {
@@ -77,7 +77,7 @@ pub fn why_again(retry: &Retry<'_>) -> String {
             let what = what(status).unwrap_or("the provider wants the request again");
             format!("{what} (status {status})")
         }
-        // The first part of its sentence: what to do about it is said when it fails for good.
+        // Only the first part of the sentence. The advice after it is shown when the request fails for good.
         Cause::Error(error) => {
             let text = error.to_string();
             text.split_once("; ").map_or(text.as_str(), |(what, _)| what).to_owned()
@@ -85,7 +85,7 @@ pub fn why_again(retry: &Retry<'_>) -> String {
     }
 }
 
-/// What a status means; nothing for one of success, where the answer broke off.
+/// The meaning of a status. `None` for a success status, whose answer broke off.
 const fn what(status: u16) -> Option<&'static str> {
     Some(match status {
         401 => "the key is not accepted",
@@ -101,21 +101,21 @@ const fn what(status: u16) -> Option<&'static str> {
     })
 }
 
-/// The status and the provider's words, as far as there are any.
+/// The status and the provider's message, if there is one.
 fn detail(failure: &Failure) -> String {
     let Failure { status, message, .. } = failure;
     let message = message.trim();
     if (200..300).contains(status) {
         return message.to_owned();
     }
-    // What core says where the provider said nothing.
+    // Core supplies this message if the provider sent none.
     if message.is_empty() || message == format!("the provider answered with status {status}") {
         return format!("status {status}");
     }
     format!("status {status}: {message}")
 }
 
-/// Whether the same request may succeed later, or once something outside was put right.
+/// Whether the same request may succeed later, or after the user has repaired something outside.
 const fn may_pass(error: &ClientError) -> bool {
     match error {
         ClientError::Closed { .. }

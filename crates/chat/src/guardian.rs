@@ -1,4 +1,5 @@
-//! Ends what we started when we are gone. Whoever is killed can clean nothing up, so somebody else has to watch.
+//! Ends our child processes after we are gone. A killed process cannot clean up, so that another process has to
+//! watch.
 
 use rustix::process::Pid;
 use std::io;
@@ -8,7 +9,8 @@ use tokio::process::{Child, Command};
 /// Waits for the end of its input, then ends its own process group.
 const SCRIPT: &str = "trap '' HUP INT QUIT TERM; read -r _; kill -s KILL 0";
 
-/// A small process that outlives us for a moment. It is there before what it guards, which joins its process group.
+/// A small process that outlives us for a moment. It starts before the processes that it guards, and they join its
+/// process group.
 #[derive(Debug)]
 pub(crate) struct Guardian {
     child: Child,
@@ -16,9 +18,10 @@ pub(crate) struct Guardian {
 }
 
 impl Guardian {
-    /// Begins a process group and watches over it until this goes.
+    /// Starts a process group, and kills it when our process ends.
     pub(crate) fn start() -> io::Result<Self> {
-        // Its input is a pipe that nobody but us can write into, and we never do: it ends when we do, in whatever way.
+        // Only we hold the writing end of its input, and we never write. So the input ends when we end, whether we
+        // exit or are killed.
         let child = Command::new("/bin/sh")
             .args(["-c", SCRIPT])
             .stdin(Stdio::piped())
@@ -44,7 +47,7 @@ pub(crate) fn group_of(child: &Child) -> Option<Pid> {
 
 impl Drop for Guardian {
     fn drop(&mut self) {
-        // Before its input ends: what a command left in the background on purpose stays.
+        // Kill the guardian before its input ends, so that processes left in the background on purpose survive.
         let _ = self.child.start_kill();
     }
 }

@@ -1,16 +1,16 @@
 //! Makes a model's text harmless for a terminal.
 //!
-//! A model may say anything, but it may not steer the terminal, nor show a text other than the one that is copied.
-//! [`harmless_char`] is the one place that knows which characters do; [`harmless`] is it over a text, for output that
-//! is written as it comes, and the screen passes every cell through it.
+//! Text of a model may contain any character, but it may not steer the terminal, nor show a text that differs from
+//! the copied one. [`harmless_char`] alone decides which characters do so. [`harmless`] applies it to a text, for
+//! output that is written as it comes, and the screen passes every cell through it.
 
 use thinkthrough_core::invisible::is_invisible;
 
-/// What stands for a character that is not shown.
+/// The replacement for a character that is not shown.
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
-/// The character itself, or what is shown instead: a picture of a control character, or U+FFFD. Line feeds and tabs
-/// stay. Works on the character alone, so a split of the text makes no difference.
+/// The character itself, or its replacement: a picture of a control character, or U+FFFD. Line feeds and tabs stay.
+/// Works on the character alone, so a split of the text makes no difference.
 #[must_use]
 pub fn harmless_char(char: char) -> char {
     match char {
@@ -29,7 +29,7 @@ pub fn push_harmless(text: &str, out: &mut String) {
     out.extend(text.chars().map(harmless_char));
 }
 
-/// As [`push_harmless`], on its own.
+/// Returns `text` with every character passed through [`harmless_char`].
 #[must_use]
 pub fn harmless(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -37,7 +37,7 @@ pub fn harmless(text: &str) -> String {
     out
 }
 
-/// Whether nothing in `text` would be replaced; quick for plain text.
+/// Whether [`harmless`] would change nothing in `text`. Fast for plain text.
 #[must_use]
 pub fn is_harmless(text: &str) -> bool {
     text.bytes().all(|byte| (b' '..=b'~').contains(&byte) || byte == b'\n' || byte == b'\t')

@@ -12,11 +12,11 @@ use thinkthrough_json::{Doc, Writer};
 #[derive(Debug)]
 pub struct History {
     path: PathBuf,
-    /// Open for writing at its end, so that what is asked can also be kept.
+    /// Open for writing at its end, so that the question can be stored too.
     file: File,
-    /// What the file holds.
+    /// The messages of the file.
     pub contents: Vec<Content>,
-    /// The file ends without a line feed, which must come before what is added.
+    /// The file ends without a line feed, so that one must be written before the next message.
     is_open_line: bool,
 }
 
@@ -29,14 +29,14 @@ pub enum HistoryError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The error.
         message: String,
     },
     /// The file cannot be read or written.
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
 }
@@ -64,8 +64,8 @@ impl fmt::Display for HistoryError {
 impl std::error::Error for HistoryError {}
 
 impl History {
-    /// Reads a file and opens it for writing; one that does not exist yet is an empty conversation, and is made now: what
-    /// could not be kept should not be asked first.
+    /// Reads a file and opens it for writing. A missing file is an empty conversation and is created now, so that an
+    /// unwritable path fails before a question is asked.
     ///
     /// # Errors
     /// When the file cannot be read or written, or a line is no content.

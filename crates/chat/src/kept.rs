@@ -64,8 +64,8 @@ impl Kept {
         self.conversations.change_meta(&self.id, |meta| meta.state.reasoning = chosen).await
     }
 
-    /// Starts a task that stores a question, its answer, the model's name and the settings. `question` begins with the
-    /// instructions of a new conversation.
+    /// Starts a task that stores a question, its answer, the model's name and the settings. `question` begins with
+    /// the instructions of a new conversation.
     ///
     /// The task writes only when the answer begins, so that a question that could not be sent may be asked again. It
     /// runs until [`Keeper::end`].

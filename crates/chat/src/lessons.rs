@@ -1,5 +1,5 @@
-//! What refusals taught about models: remembered for the life of the program, and for a day where there is a store. Gateways
-//! on the same store know it too.
+//! Facts about models that refusals taught. They are remembered for the life of the program, and with a store for a
+//! day. Gateways on the same store share them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use thinkthrough_core::provider::Target;
 use thinkthrough_store::{About, Fact, Facts, Store, StoreError};
 use tokio::task::JoinSet;
 
-/// The lessons. Clones are handles to the same ones.
+/// The learned facts. Clones are handles to the same ones.
 #[derive(Clone, Default)]
 pub struct Lessons {
     facts: Option<Arc<Facts>>,
@@ -20,7 +20,7 @@ pub struct Lessons {
 }
 
 impl Lessons {
-    /// Those of a store, where further ones are kept.
+    /// Reads the facts of a store. Further facts are stored there.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -34,7 +34,7 @@ impl Lessons {
         Ok(Lessons { facts: Some(Arc::new(facts)), known, writing: Arc::default() })
     }
 
-    /// The model as its refusals taught it.
+    /// The model with the learned facts applied.
     #[must_use]
     pub fn taught<'t>(&self, target: &'t Target) -> Cow<'t, Target> {
         let about = about(target);
@@ -43,7 +43,8 @@ impl Lessons {
         taught.map_or(Cow::Borrowed(target), Cow::Owned)
     }
 
-    /// Remembers what a refusal taught. Nobody waits until it is written down: at worst it is learned once more.
+    /// Remembers a fact from a refusal. The caller does not wait for the store: if the write fails, the fact is
+    /// learned once more.
     pub fn learn(&self, target: &Target, fact: Repair) {
         let about = about(target);
         let mut known = lock(&self.known);
@@ -54,7 +55,7 @@ impl Lessons {
         lock(&self.writing).spawn(async move { drop(facts.put(&fact).await) });
     }
 
-    /// Waits until all is written down.
+    /// Waits until all facts are written.
     pub async fn end(&self) {
         let all = std::mem::take(&mut *lock(&self.writing));
         all.join_all().await;

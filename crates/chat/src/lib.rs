@@ -12,8 +12,8 @@
 //! - [`resumption`] has the lines about a conversation that continues.
 //! - [`export`] writes conversations as Markdown, HTML and JSON lines, and reads them back.
 //! - [`screen`] draws a conversation for a terminal. [`harmless`] keeps a model's text from steering the terminal.
-//! - [`session`] is the terminal client without a terminal: messages in, effects out. [`terminal`] carries the effects
-//!   out.
+//! - [`session`] is the terminal client without a terminal: messages in, effects out. [`terminal`] carries the
+//!   effects out.
 //!
 //! The loop does not know the terminal. The [`Watch`] decides about the output.
 

@@ -6,8 +6,8 @@ use thinkthrough_core::provider::Target;
 use thinkthrough_core::settings::{Key, Resolved, Source};
 use thinkthrough_store::ConversationState;
 
-/// The lines of a face. They give the reason if the conversation's own model is `unreachable`, list the state that was
-/// taken up again, and count the thoughts that the model in `answers` cannot read if it is another one.
+/// The lines of a face. They give the reason if the conversation's own model is `unreachable`, list the state that
+/// was taken up again, and count the thoughts that the model in `answers` cannot read if it is another one.
 #[must_use]
 pub fn lines(
     state: &ConversationState,
@@ -26,8 +26,8 @@ pub fn lines(
     lines
 }
 
-/// Lists the state that is in force again: `taken up: m, effort high, thought cap 4000, $0.12 so far`. Leaves out each value
-/// that the command line overrides; `model` answers, and `settings` are in force.
+/// Lists the state that is in force again: `taken up: m, effort high, thought cap 4000, $0.12 so far`. Leaves out
+/// each value that the command line overrides; `model` answers, and `settings` are in force.
 fn taken_up(state: &ConversationState, model: &str, settings: &Resolved) -> Option<String> {
     let mut parts = Vec::new();
     parts.extend(state.model.iter().filter(|held| *held == model).cloned());
@@ -50,7 +50,7 @@ fn worded(key: Key, value: &str) -> String {
     }
 }
 
-/// Says that the model of the conversation cannot be reached, why, and which model answers.
+/// The line for a model of the conversation that cannot be reached: the reason, and the model that answers instead.
 #[must_use]
 pub fn unreachable(held: &str, why: &str, instead: &str) -> String {
     format!(
@@ -58,8 +58,8 @@ pub fn unreachable(held: &str, why: &str, instead: &str) -> String {
     )
 }
 
-/// The reason why `target` is not the model that the conversation calls `held`, if that name was `provider/model` of an
-/// earlier answer and now leads to another provider. With one provider left, every unknown name leads to it.
+/// The reason why `target` is not the model that the conversation calls `held`, if that name was `provider/model` of
+/// an earlier answer and now leads to another provider. With one provider left, every unknown name leads to it.
 #[must_use]
 pub fn lost_provider(held: &str, contents: &[Content], target: &Target) -> Option<String> {
     let mut origins = contents.iter().rev().filter_map(|content| content.origin.as_ref());
@@ -68,7 +68,7 @@ pub fn lost_provider(held: &str, contents: &[Content], target: &Target) -> Optio
     (*provider != target.provider).then(|| format!("there is no provider `{provider}` any more"))
 }
 
-/// Says how many thoughts of a conversation the model in use cannot read, and what brings them back.
+/// The line about thoughts that the current model cannot read, and the way to use them again.
 #[must_use]
 pub(crate) fn withheld(count: usize) -> String {
     match count {

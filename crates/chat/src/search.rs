@@ -1,9 +1,9 @@
-//! Search through what is kept, by whoever asks: a thought that is not to be shown is not found either.
+//! Search in stored conversations. A thought that may not be shown is not found either.
 
 use crate::cover::Cover;
 use thinkthrough_store::{Conversations, Found, Search, StoreError, Within};
 
-/// Whether one may look there.
+/// Whether a search may look into these parts.
 ///
 /// # Errors
 /// Why not, in a sentence for people.
@@ -16,7 +16,7 @@ pub fn may_look(within: Within, shows_thoughts: bool) -> Result<(), &'static str
     }
 }
 
-/// Says what it finds as it finds it, in what `cover` leaves of it; `found` says whether to go on.
+/// Reports hits as they are found, with secrets covered by `cover`. The search goes on while `found` returns true.
 ///
 /// # Errors
 /// When the store cannot be read.

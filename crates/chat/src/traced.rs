@@ -1,6 +1,8 @@
-//! What a model thought, for people: each generation leaves a masked row in the store, as requests through the gateway do.
+//! Traces: each generation leaves a masked copy of its thoughts in the store, for people to read, as requests through
+//! the gateway do.
 //!
-//! Nobody waits for it but the end of the program, and what cannot be written is counted.
+//! Writes run in the background, and only the end of the program waits for them. Traces that cannot be written are
+//! counted.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,11 +21,11 @@ use thinkthrough_store::{
 };
 use tokio::task::JoinSet;
 
-/// The pauses in which a store takes what it did not take at once.
+/// The pauses between retries of a failed write.
 const PAUSES: [Duration; 3] =
     [Duration::from_millis(50), Duration::from_millis(500), Duration::from_secs(2)];
 
-/// Where the questions of a program leave traces. Clones are handles to the same one.
+/// Writes the traces of a program. Clones are handles to the same one.
 #[derive(Clone)]
 pub struct Tracer {
     traces: Traces,
@@ -34,27 +36,27 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// Traces go there, with their secrets covered; `front` is what the program is called in them.
+    /// Writes traces to `traces` with their secrets covered. `front` is the program's name in them.
     #[must_use]
     pub fn new(traces: Traces, masker: Masker, front: &'static str) -> Self {
         let (writing, lost) = (Arc::default(), Arc::default());
         Tracer { traces, masker, front, writing, lost }
     }
 
-    /// A question in this conversation; `None` where the system has no random numbers to name it.
+    /// A question in this conversation. `None` if the system has no random numbers for its name.
     #[must_use]
     pub fn question(&self, session: &str) -> Option<Traced> {
         let (session, run) = (session.to_owned(), self.traces.new_id().ok()?);
         Some(Traced { tracer: self.clone(), session, run })
     }
 
-    /// A question of which nothing else is kept: a session of its own.
+    /// A question outside a stored conversation: a session of its own.
     #[must_use]
     pub fn lone_question(&self) -> Option<Traced> {
         self.question(&self.traces.new_id().ok()?)
     }
 
-    /// Waits until everything is written; gives how many traces were lost.
+    /// Waits until everything is written, and returns the number of lost traces.
     pub async fn end(&self) -> usize {
         let all = std::mem::take(&mut *self.writing());
         all.join_all().await;
@@ -70,7 +72,7 @@ impl Tracer {
         let mut writing = self.writing();
         while writing.try_join_next().is_some() {}
         writing.spawn(async move {
-            // A long text takes its time, and the screen must not wait for it.
+            // Masking a long text takes long, and the screen must not wait for it.
             let masked = tokio::task::spawn_blocking(move || draft.masked(&masker)).await;
             let is_written = match masked {
                 Ok(trace) => add(&traces, trace).await,
@@ -86,7 +88,7 @@ impl Tracer {
 async fn add(traces: &Traces, trace: NewTrace) -> bool {
     let id = trace.id.clone();
     if traces.add(vec![trace.clone()]).await.is_ok() {
-        // Search finds it from now on; what cannot be indexed now is with the next one.
+        // Makes the trace searchable. A failed indexing is repeated with the next trace.
         while traces.index().await.is_ok_and(|count| count > 0) {}
         return true;
     }
@@ -118,11 +120,11 @@ impl fmt::Debug for Tracer {
 pub struct Traced {
     tracer: Tracer,
     session: String,
-    /// The same for all its rounds.
+    /// The id of the question, shared by all its rounds.
     run: String,
 }
 
-/// What a request came to.
+/// The result of a request.
 pub(crate) struct Generation<'a> {
     pub(crate) target: &'a Target,
     /// When the request went out.
@@ -140,7 +142,7 @@ pub(crate) struct Generation<'a> {
 }
 
 impl Traced {
-    /// A request is over; gives the id of its trace.
+    /// Stores the trace of a finished request, and returns its id.
     pub(crate) fn leave(&self, generation: Generation<'_>) -> Option<String> {
         let Tracer { traces, front, .. } = &self.tracer;
         let id = traces.new_id().ok()?;

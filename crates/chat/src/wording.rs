@@ -1,7 +1,7 @@
-//! How titles, numbers and times are worded for people.
+//! The wording of titles, numbers and times for people.
 
-/// A title for a conversation that begins with this text: its first line without marks of Markdown and quotes, cut at a
-/// word.
+/// A title for a conversation that begins with this text: its first line without marks of Markdown and quotes, cut at
+/// a word.
 #[must_use]
 pub fn title(text: &str) -> Option<String> {
     const MOST: usize = 60;

@@ -1,7 +1,7 @@
 //! The face for editors: the Agent Client Protocol, version 1, over lines of JSON-RPC.
 //!
-//! [`serve`] speaks it over two channels of lines, so that nothing here touches standard input or output; a [`Host`]
-//! says which model answers and which tools there are.
+//! [`serve`] uses two channels of lines, so that this module does not touch standard input or output. A [`Host`]
+//! chooses the model and the tools.
 //!
 //! Facts: agentclientprotocol.com, "Protocol", and its JSON schema for version 1 (autumn 2026).
 
@@ -32,31 +32,31 @@ use thinkthrough_store::{ConversationId, Conversations, StoreError};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// The version of the protocol that is spoken.
+/// The supported version of the protocol.
 const VERSION: u64 = 1;
 
-/// What a session works with.
+/// The model, settings and tools of a session.
 #[derive(Debug)]
 pub struct Kit {
-    /// What the user calls the model.
+    /// The model's name in the configuration.
     pub name: String,
     /// The model.
     pub target: Target,
-    /// The settings that hold at its beginning.
+    /// The settings at the start of the session.
     pub settings: Resolved,
     /// How requests travel.
     pub transport: Transport,
     /// The credential.
     pub auth: Auth,
-    /// Where the credential comes from, as it stands in a sentence.
+    /// The source of the credential, as a phrase for a sentence.
     pub key_from: Option<String>,
-    /// The tools, with somebody there to be asked.
+    /// The tools. Calls can ask the user of the editor.
     pub tools: Toolbox,
-    /// What stands before each request.
+    /// The checks before each request.
     pub gate: Gate,
-    /// Covers secrets in what is shown.
+    /// Covers secrets in the text that the editor shows.
     pub cover: Cover,
-    /// Where requests leave traces, if anywhere.
+    /// The store of traces, if any.
     pub tracer: Option<Tracer>,
     /// Why the model of the loaded conversation does not answer, as a sentence.
     pub unreachable: Option<String>,
@@ -80,7 +80,7 @@ pub enum EditorReach {
     Http(String, Vec<(String, Secret)>),
 }
 
-/// Says what a session works with.
+/// Supplies the model, settings and tools of sessions.
 pub trait Host: Send + Sync {
     /// Opens a session in a folder, which continues the conversation in `loaded` if there is one.
     ///
@@ -94,8 +94,8 @@ pub trait Host: Send + Sync {
     ) -> Pending<'a, Result<Kit, String>>;
 }
 
-/// Serves an editor until `lines` end. What is to be written goes to `out`, a line each. Where there is a store, what is
-/// said is kept in it, and sessions can be loaded.
+/// Serves an editor until `lines` end. Output goes to `out`, one line for each message. With a store, conversations
+/// are stored, and sessions can be loaded.
 pub async fn serve(
     host: Arc<dyn Host>,
     store: Option<Conversations>,
@@ -111,7 +111,7 @@ pub async fn serve(
                 Some(line) => face.line(&line).await,
                 None => break,
             },
-            // Finished prompts are forgotten.
+            // Removes finished prompts.
             Some(_) = face.tasks.join_next() => {}
         }
     }
@@ -197,17 +197,17 @@ impl Face {
         Ok(reply)
     }
 
-    /// Goes on with a conversation of the store, once everything that was said in it is told again.
+    /// Loads a conversation from the store, and continues it after all its messages were sent to the editor again.
     async fn load(&mut self, params: Val<'_>) -> Reply {
         let given = params.text("sessionId").unwrap_or_default();
         let unknown = || Problem::missing(&format!("there is no kept session `{given}`"));
         let store = self.store.clone().ok_or_else(unknown)?;
-        // Everything that is told bears the id that the editor gave, so it must be the very same.
+        // Updates carry the id that the editor gave, so it must equal the stored id exactly.
         let id = ConversationId::parse(&given).filter(|id| id.as_str() == given);
         let id = id.ok_or_else(unknown)?;
         let open = self.sessions.get(id.as_str()).map(Arc::clone);
         if let Some(open) = &open {
-            // What is being answered would be in neither.
+            // An answer in progress would be missing from both the stored and the open session.
             drop(open.begin()?);
         }
         let stored = terminal::open(&store, &id).await.map_err(|error| match error {
@@ -232,7 +232,7 @@ impl Face {
         Ok(reply)
     }
 
-    /// What a session works with, as the editor and the host say.
+    /// Builds the kit of a session from the editor's parameters and the host's configuration.
     async fn kit(&self, params: Val<'_>, loaded: Option<&Stored>) -> Result<Kit, Problem> {
         let folder = params.string("cwd").map(PathBuf::from).filter(|folder| folder.is_absolute());
         let folder = folder.ok_or_else(|| Problem::params("`cwd` must be an absolute path"))?;

@@ -1,4 +1,4 @@
-//! What the user of the editor said, in the neutral form.
+//! Reads a prompt of the editor into the neutral form.
 
 use super::rpc::Problem;
 use thinkthrough_core::content::{Block, Content, Speaker};
@@ -31,7 +31,7 @@ fn block(block: Val<'_>) -> Result<Block, Problem> {
             let uri = resource.and_then(|it| it.text("uri")).unwrap_or_default();
             Ok(Block::text(format!("{uri}:\n{text}")))
         }
-        // Not announced in our capabilities, so an editor that keeps to them sends none.
+        // Our capabilities do not announce this kind, so that an editor that follows them sends none.
         other => Err(Problem::params(&format!("a prompt cannot have a block of type `{other}`"))),
     }
 }

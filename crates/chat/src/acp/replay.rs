@@ -1,4 +1,4 @@
-//! A conversation of the store, told to an editor as it was told when it was held.
+//! Sends a stored conversation to an editor, with the same updates as when it was held.
 
 use super::show::Show;
 use crate::agent::{Called, Watch as _};
@@ -6,7 +6,7 @@ use crate::tools::Toolbox;
 use std::time::Duration;
 use thinkthrough_core::content::{Block, Content, Media, Speaker, ToolCall, ToolResponse};
 
-/// Tells everything that people see of a conversation, thoughts where they were thought.
+/// Sends all visible parts of a conversation, with thoughts in their places.
 pub(super) async fn replay(show: &mut Show<'_>, tools: &Toolbox, contents: &[Content]) {
     let mut calls = Vec::new();
     for content in contents {
@@ -20,7 +20,7 @@ pub(super) async fn replay(show: &mut Show<'_>, tools: &Toolbox, contents: &[Con
                 calls = answered(show, tools, content).await;
             }
             Speaker::Tool => gave(show, &mut calls, content),
-            // Written for the model.
+            // Instructions are for the model only.
             Speaker::System => {}
         }
     }
@@ -77,7 +77,7 @@ fn gave(show: &mut Show<'_>, calls: &mut Vec<Open>, content: &Content) {
     }
 }
 
-/// The call that a result belongs to: that of its id, or else the first one.
+/// The call that a result belongs to: the call with the same id, or else the first one.
 fn take(calls: &mut Vec<Open>, response: &ToolResponse) -> Option<Open> {
     let of_id = |(_, call): &Open| call.id.is_some() && call.id == response.call_id;
     let at = calls.iter().position(of_id).unwrap_or_default();

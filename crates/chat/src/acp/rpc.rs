@@ -1,11 +1,11 @@
-//! Lines of JSON-RPC 2.0: what comes in, and what goes out.
+//! Lines of JSON-RPC 2.0, incoming and outgoing.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use thinkthrough_json::{Doc, Raw, Val, Writer};
 use tokio::sync::{mpsc, oneshot};
 
-/// What a request came to.
+/// The result of a request.
 pub(super) type Reply = Result<Raw, Problem>;
 
 /// An error of the protocol.
@@ -20,8 +20,7 @@ impl Problem {
         Problem { code: -32602, message: message.to_owned() }
     }
 
-    /// What was named is not there.
-    /// Source: "Resource not found" of the protocol's schema.
+    /// An error for a resource that does not exist. Source: "Resource not found" of the protocol's schema.
     pub(super) fn missing(message: &str) -> Self {
         Problem { code: -32002, message: message.to_owned() }
     }
@@ -39,7 +38,7 @@ impl Problem {
     }
 }
 
-/// A line that came in.
+/// An incoming line.
 #[derive(Debug)]
 pub(super) enum Incoming {
     Request { id: Raw, method: String, params: Raw },
@@ -71,7 +70,7 @@ impl Incoming {
     }
 }
 
-/// Sends lines, and knows who waits for a reply.
+/// Sends lines, and matches replies with their requests.
 #[derive(Debug)]
 pub(super) struct Outbox {
     out: mpsc::UnboundedSender<String>,
@@ -109,7 +108,7 @@ impl Outbox {
         });
     }
 
-    /// Asks the editor; who drops the future is not interested in the reply any more.
+    /// Sends a request to the editor. Dropping the future discards the reply.
     pub(super) async fn ask(&self, method: &str, params: &Raw) -> Reply {
         let (sender, reply) = oneshot::channel();
         let id = {
@@ -129,7 +128,7 @@ impl Outbox {
 
     pub(super) fn replied(&self, id: u64, reply: Reply) {
         if let Some(waiting) = self.waiting().open.remove(&id) {
-            // Nobody waits any more where the question was dropped.
+            // If the question was dropped, the receiver is gone too.
             drop(waiting.send(reply));
         }
     }
@@ -140,7 +139,7 @@ impl Outbox {
             w.field_str("jsonrpc", "2.0");
             body(w);
         });
-        // An editor that has gone reads nothing more; the end of its lines ends us.
+        // If the editor has gone, this fails. The end of its input ends the program.
         drop(self.out.send(w.finish_line()));
     }
 

@@ -97,7 +97,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes effect with the next request. The store keeps it with the conversation.
+    /// Sets an option from the next request on, and stores it with the conversation.
     pub(super) async fn set_option(&self, key: &str, value: &str) -> Reply {
         if key != EFFORT {
             return Err(Problem::params(&format!(

@@ -1,4 +1,4 @@
-//! What an editor says when it begins a session, and what can be set in one.
+//! Reads the parameters that an editor sends for a new session, and lists the options of a session.
 
 use super::rpc::Problem;
 use super::{EditorReach, EditorServer};
@@ -6,15 +6,15 @@ use thinkthrough_client::Secret;
 use thinkthrough_core::settings::Effort;
 use thinkthrough_json::{Val, Writer};
 
-/// How much is asked for in a session.
+/// The calls for which the user is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// Changes and commands are asked for.
+    /// The user is asked before changes and commands.
     #[default]
     Ask,
-    /// Changes of files in the folder are made; commands are asked for.
+    /// Files in the folder are changed without a question; the user is asked before commands.
     Edits,
-    /// Nothing is changed and nothing runs.
+    /// Only reads: changes no file and runs no program.
     Read,
 }
 
@@ -64,12 +64,12 @@ pub(super) fn write_modes(w: &mut Writer, now: Mode) {
     });
 }
 
-/// The one option: how much the model thinks.
+/// The only option: the effort of the model.
 pub(super) const EFFORT: &str = "reasoning.effort";
-/// What stands for no effort being asked for.
+/// The value for "no effort requested".
 const UNSET: &str = "unset";
 
-/// The effort of this name; `unset` is none.
+/// Parses the name of an effort; `unset` gives `None`.
 pub(super) fn effort(value: &str) -> Result<Option<Effort>, Problem> {
     if value == UNSET {
         return Ok(None);
@@ -101,7 +101,7 @@ pub(super) fn write_options(w: &mut Writer, now: Option<Effort>) {
     });
 }
 
-/// The servers that the editor wants to be used.
+/// The MCP servers that the editor configures.
 pub(super) fn servers(params: Val<'_>) -> Result<Vec<EditorServer>, Problem> {
     params.get("mcpServers").into_iter().flat_map(Val::items).map(server).collect()
 }

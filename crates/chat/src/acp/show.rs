@@ -1,4 +1,4 @@
-//! What happens, as updates of the protocol.
+//! Sends the events of an answer to the editor, as updates of the protocol.
 
 use super::rpc::Outbox;
 use crate::agent::{Called, Watch};
@@ -17,16 +17,16 @@ use thinkthrough_json::{Raw, Writer};
 const THOUGHT: &str = "agent_thought_chunk";
 const WITHHELD: &str = "(the provider withheld the text)";
 
-/// Tells an editor what happens.
+/// Sends updates to an editor.
 pub(super) struct Show<'a> {
     session: &'a str,
     outbox: &'a Outbox,
     /// The request that is being answered, from 1, over all prompts of the session.
     round: &'a AtomicUsize,
     shows_thoughts: bool,
-    /// The block that chunks belong to has sent one.
+    /// A chunk of the current block was sent.
     has_told: bool,
-    /// What the user was warned of.
+    /// The warnings that the user has seen.
     warned: Vec<String>,
     /// The thought whose deltas are sent as they come.
     open: Option<usize>,
@@ -69,7 +69,7 @@ impl<'a> Show<'a> {
         self.outbox.notify("session/update", &params);
     }
 
-    /// Says something that is not the model's; the protocol has no other place for it.
+    /// Sends a text of the program as text of the model, because the protocol has no other place for it.
     pub(super) fn say(&mut self, text: &str) {
         self.chunk("agent_message_chunk", &format!("\n_{text}_\n\n"));
     }
@@ -90,7 +90,7 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// Sends what is not sent yet of a complete thought: `whole` is its text, if the deltas do not say it.
+    /// Sends a complete thought, if no delta of it was sent. `whole` is its text, if the deltas lack it.
     pub(super) fn end_thought(&mut self, thinking: &Thinking, whole: Option<&str>) {
         if !self.has_told {
             self.think(rest_of(thinking, whole));
@@ -113,7 +113,8 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// The thoughts of an answer may grow side by side, and an editor joins all chunks: each is sent as a whole piece.
+    /// The thoughts of an answer may grow at the same time, and an editor joins all chunks. So each thought is sent
+    /// as one piece.
     fn thought_ends(&mut self, block: usize, thinking: &Thinking, whole: Option<&str>) {
         if let Some((text, is_complete)) = self.waiting.get_mut(&block) {
             *is_complete = true;
@@ -238,7 +239,7 @@ impl Watch for Show<'_> {
     fn tool_response(&mut self, _: usize, _: &ToolResponse) {}
 
     fn added(&mut self, _: usize, content: &Content) {
-        // An answer that broke off has thoughts without an end.
+        // Thoughts of a broken answer have no end.
         self.open = None;
         for (text, _) in std::mem::take(&mut self.waiting).into_values() {
             self.begin();
@@ -251,7 +252,7 @@ impl Watch for Show<'_> {
     }
 }
 
-/// The text of a complete thought whose deltas said nothing.
+/// The text of a complete thought whose deltas had no text.
 fn rest_of<'a>(thinking: &Thinking, whole: Option<&'a str>) -> &'a str {
     let withheld = if thinking.has_payload() { WITHHELD } else { "" };
     whole.filter(|whole| !whole.is_empty()).unwrap_or(withheld)
@@ -275,7 +276,7 @@ pub(super) fn write_call(w: &mut Writer, round: usize, question: &Question) {
     }
 }
 
-/// Providers may give no id, or the same one twice; the place of a call in the session is its id here.
+/// The place of the call in the session. The provider's ids are not used, because they may be missing or repeated.
 fn call_id(round: usize, index: usize) -> String {
     format!("call-{round}-{index}")
 }

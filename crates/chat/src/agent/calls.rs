@@ -1,4 +1,5 @@
-//! The tool calls of an answer: asked for one by one, run all at once, answered in their order.
+//! Runs the tool calls of an answer: the user is asked one by one, the calls run at once, and their results keep the
+//! order.
 
 use super::Watch;
 use crate::tools::{Approve, FileChange, Given, Job, Rule, ToolKind, Toolbox, Verdict};
@@ -11,12 +12,12 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// A call that is over.
+/// A finished call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Called {
     /// The call.
     pub call: ToolCall,
-    /// What it gave; a refusal is an error.
+    /// The tool's result. A refusal is an error.
     pub response: ToolResponse,
     /// Images and other media that came with the result.
     pub media: Vec<Media>,
@@ -24,12 +25,12 @@ pub struct Called {
     pub change: Option<FileChange>,
     /// It was not allowed, and did not run.
     pub is_refused: bool,
-    /// How long it ran, without the time that somebody thought about allowing it.
+    /// How long it ran, without the time that the user took to allow it.
     pub took: Duration,
 }
 
 impl Called {
-    /// The message that tells the model.
+    /// The message with the result for the model.
     #[must_use]
     pub fn content(&self) -> Content {
         let mut blocks = vec![Block::ToolResponse(self.response.clone())];
@@ -38,18 +39,18 @@ impl Called {
     }
 }
 
-/// How long a stopped call may take to give what it has.
+/// How long a stopped call may take to return its partial result.
 const GRACE: Duration = Duration::from_millis(500);
 const STOPPED: &str = "the user stopped this call before it was finished";
 const NEVER_RUN: &str = "the user stopped before this call was run";
 
-/// What the calls of one answer share.
+/// State that the calls of one answer share.
 struct Desk<'a> {
     toolbox: &'a Toolbox,
     approve: &'a dyn Approve,
     stop: &'a CancellationToken,
-    /// Which calls are decided about. Questions come in the order of the calls, one at a time, so that an "always" counts
-    /// for the calls that wait.
+    /// Whether each call is decided. Questions come in the order of the calls, one at a time, so that an "always"
+    /// counts for the calls that wait.
     decided: watch::Sender<Vec<bool>>,
     progress: mpsc::UnboundedSender<Progress>,
 }
@@ -60,7 +61,7 @@ enum Progress {
     Output(usize, String),
 }
 
-/// Runs the calls and gives their results in the order of the calls.
+/// Runs the calls and returns their results in the order of the calls.
 pub(super) async fn run_calls(
     toolbox: &Toolbox,
     approve: &dyn Approve,
@@ -80,7 +81,8 @@ pub(super) async fn run_calls(
             Some(progress) = news.recv() => tell(&progress, (round, calls), watch),
             next = running.next() => {
                 let Some((index, called)) = next else { break };
-                // A quick call may begin and end between two looks at the news: what it said goes before its end.
+                // A quick call may begin and end before its progress is read. Its progress is reported before its
+                // end.
                 while let Ok(progress) = news.try_recv() {
                     tell(&progress, (round, calls), watch);
                 }
@@ -140,14 +142,14 @@ impl Desk<'_> {
         (index, Called { call: call.clone(), response, media, change, is_refused, took })
     }
 
-    /// Tells what the call would do, and finds out whether it may.
+    /// Reports the effect of the call, and decides whether it may run.
     async fn weigh(&self, index: usize, call: &ToolCall) -> Result<bool, String> {
         let (kind, title) = self.toolbox.describe(call).await;
         drop(self.progress.send(Progress::Weighed(index, kind, title)));
         self.may_run(index, call).await
     }
 
-    /// Whether the call may run, and then whether it may leave the working folder.
+    /// Whether the call may run. The value in `Ok` says whether it may leave the working folder.
     async fn may_run(&self, index: usize, call: &ToolCall) -> Result<bool, String> {
         match self.toolbox.rule(call).await {
             Rule::Allow { may_leave } => return Ok(may_leave),
@@ -155,9 +157,9 @@ impl Desk<'_> {
             Rule::Ask(_) => {}
         }
         let before = |decided: &Vec<bool>| decided.iter().take(index).all(|decided| *decided);
-        // It fails when nobody decides any more, which is never while we are here.
+        // It fails only if the sender is gone, and `self` holds the sender.
         drop(self.decided.subscribe().wait_for(before).await);
-        // What was asked meanwhile may have allowed this one too.
+        // An earlier question may have allowed this call too.
         let mut question = match self.toolbox.rule(call).await {
             Rule::Allow { may_leave } => return Ok(may_leave),
             Rule::Deny(why) => return Err(why),
@@ -178,7 +180,7 @@ impl Desk<'_> {
     }
 
     async fn run(&self, index: usize, call: &ToolCall, may_leave: bool) -> Given {
-        // Nobody listens any more when the run was dropped; then the call is dropped with it.
+        // If the run was dropped, the receiver is gone, and this call is dropped too.
         let tell = |progress| drop(self.progress.send(progress));
         tell(Progress::Started(index));
         let output = |text: &str| tell(Progress::Output(index, text.to_owned()));

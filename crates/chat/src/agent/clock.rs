@@ -1,14 +1,14 @@
-//! How long a request and its thoughts took.
+//! Measures the time of a request and its thoughts.
 
 use std::time::Duration;
 use thinkthrough_core::content::{Block, Content};
 use thinkthrough_core::event::Event;
 use tokio::time::Instant;
 
-/// Measures an answer while it comes in.
+/// Measures an answer while it arrives.
 ///
-/// A thought begins when the head of the answer is there, or when the block before it ends: providers that withhold
-/// the text send nothing while the model thinks.
+/// A thought begins with the head of the answer, or at the end of the block before it, because providers that
+/// withhold the text send no event while the model thinks.
 #[derive(Debug)]
 pub(super) struct Clock {
     sent: Instant,
@@ -46,7 +46,8 @@ impl Clock {
         self.since = Instant::now();
     }
 
-    /// Time since the request, and the time of all thoughts; writes the latter into the thoughts of `content`.
+    /// Returns the time since the request and the total time of all thoughts. Writes each thought's time into
+    /// `content`.
     pub(super) fn stop(mut self, content: Option<&mut Content>) -> (Duration, Duration) {
         if let Some(block) = self.open {
             self.end(block);

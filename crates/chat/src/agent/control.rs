@@ -1,11 +1,11 @@
-//! What whoever asked may do while the model works: stop it, or say something more.
+//! Controls a running question: stops it, or adds a message while the model works.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use thinkthrough_core::content::Content;
 use tokio_util::sync::CancellationToken;
 
-/// A hold on a running question. Clones hold the same one.
+/// A handle to a running question. Clones control the same question.
 #[derive(Clone, Debug, Default)]
 pub struct Control {
     stop: CancellationToken,
@@ -13,18 +13,18 @@ pub struct Control {
 }
 
 impl Control {
-    /// A hold on a question that has yet to be asked.
+    /// A handle for a question that has yet to be asked.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Stops the answer and the tools at once; what was said until then is kept. Stopping twice is stopping once.
+    /// Stops the answer and the tools at once. The text so far is kept. A second call has no effect.
     pub fn stop(&self) {
         self.stop.cancel();
     }
 
-    /// Whether it was stopped.
+    /// Whether the question was stopped.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stop.is_cancelled()
@@ -36,12 +36,12 @@ impl Control {
         &self.stop
     }
 
-    /// Queues a message of the user; it goes to the model after the results of the tools that run now.
+    /// Queues a message of the user. The model gets it after the results of the running tools.
     pub fn say(&self, content: Content) {
         self.queue().push_back(content);
     }
 
-    /// Takes what is queued; what is left when the question is answered begins the next one.
+    /// Takes the queued messages. Messages left at the end of the question begin the next one.
     #[must_use]
     pub fn take(&self) -> Vec<Content> {
         self.queue().drain(..).collect()

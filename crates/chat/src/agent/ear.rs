@@ -1,4 +1,4 @@
-//! What is heard of an answer while it comes: the time that it takes, and whether its thought goes round in circles.
+//! Watches an answer while it arrives: measures its time, and finds a thought that repeats itself.
 
 use super::clock::Clock;
 use super::watch::Watch;
@@ -6,7 +6,7 @@ use crate::gate::Notice;
 use thinkthrough_core::event::Event;
 use thinkthrough_limits::runaway::{Circle, Circles, Runaway};
 
-/// Hears one answer.
+/// The listener of one answer.
 pub(super) struct Ear<'a> {
     pub(super) round: usize,
     pub(super) clock: &'a mut Clock,
@@ -17,7 +17,7 @@ pub(super) struct Ear<'a> {
 }
 
 impl Ear<'_> {
-    /// Something of the answer came.
+    /// Handles an event of the answer.
     pub(super) fn hear(&mut self, event: Event<'_>) {
         self.clock.see(&event);
         if let Event::ThinkingDelta { delta, .. } = event
@@ -32,7 +32,7 @@ impl Ear<'_> {
         self.watch.event(self.round, event);
     }
 
-    /// Why nothing more of the answer is wanted.
+    /// The reason to cut the answer off, if there is one.
     pub(super) fn cut(&self) -> Option<String> {
         let Circle { period, .. } = self.found.filter(|_| self.runaway == Runaway::Cut)?;
         Some(format!(

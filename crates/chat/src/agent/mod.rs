@@ -154,8 +154,8 @@ impl From<ClientError> for AskError {
 /// the conversation, so that the user can continue.
 ///
 /// # Errors
-/// If the upstream cannot be reached before the answer begins. A refusal by the provider, or an answer that breaks off,
-/// gives an [`Outcome`] with a failure, so that the received part is not lost.
+/// If the upstream cannot be reached before the answer begins. A refusal by the provider, or an answer that breaks
+/// off, gives an [`Outcome`] with a failure, so that the received part is not lost.
 pub async fn run(
     setup: &Setup<'_>,
     conversation: &mut Vec<Content>,

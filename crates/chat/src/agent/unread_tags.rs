@@ -1,11 +1,12 @@
-//! Says once in a conversation that an answer looks as if thoughts stood in it between tags.
+//! Warns once in a conversation that an answer seems to have thoughts between tags.
 
 use super::Run;
 use crate::gate::Notice;
 use thinkthrough_core::content::Content;
 
 impl Run<'_> {
-    /// An earlier answer with tags shows that the notice came already, also in a conversation that is continued.
+    /// An earlier answer with tags means that the warning was shown before, even if the conversation was continued
+    /// since.
     pub(super) fn tell_unread_tags(&mut self, content: &Content) {
         let target = self.setup.target;
         let Some(family) = target.unread_tags(content) else { return };

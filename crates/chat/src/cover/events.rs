@@ -1,4 +1,4 @@
-//! Covers the events of an answer, each text as the whole would be.
+//! Covers the events of an answer. Each text is covered like the whole text.
 
 use super::Cover;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use thinkthrough_core::event::{Event, Fact};
 use thinkthrough_core::plane::{Masked, MaskedText};
 use thinkthrough_core::problem::Problem;
 
-/// Where a text is: the choice of the answer, and its block there.
+/// The place of a text: the choice of the answer, and its block there.
 type Place = (usize, Part);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,8 +17,8 @@ enum Part {
     ToolPlan,
 }
 
-/// Passes the events of one answer on with their secrets covered. What may still become a secret is held back until it
-/// is certain, at the latest until its block ends.
+/// Passes the events of one answer on with their secrets covered. Text that may become a secret is held back until
+/// that is decided, at the latest until its block ends.
 #[derive(Debug)]
 pub struct CoveredEvents {
     cover: Cover,
@@ -126,14 +126,14 @@ impl CoveredEvents {
         say(&text.push(delta), pass);
     }
 
-    /// Says what was held back of a text.
+    /// Releases the rest of a text.
     fn end(&mut self, place: Place, pass: &mut dyn FnMut(&str)) {
         if let Some(mut text) = self.texts.remove(&place) {
             say(&text.end(), pass);
         }
     }
 
-    /// Ends the texts that have no end of their own, because something else came.
+    /// Ends the texts that have no end event of their own, when another event comes.
     fn end_beside(&mut self, choice: usize, pass: &mut dyn FnMut(Event<'_>)) {
         self.end((choice, Part::Refusal), &mut |delta| pass(Event::Fact(Fact::Refusal(delta))));
         self.end((choice, Part::ToolPlan), &mut |delta| pass(Event::Fact(Fact::ToolPlan(delta))));

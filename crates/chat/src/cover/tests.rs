@@ -18,12 +18,12 @@ fn cover() -> Cover {
     Cover::new(Some(masker()))
 }
 
-/// A key of a form that everybody knows; it is nobody's.
+/// A made-up key of a well-known form.
 fn key() -> String {
     format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3))
 }
 
-/// Everything that events say, in one text.
+/// The text of all events, joined.
 fn said(events: &[Event<'_>]) -> String {
     let (mut covered, mut said) = (cover().events(), String::new());
     let mut hear = |event: Event<'_>| match event {

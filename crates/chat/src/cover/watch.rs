@@ -1,4 +1,4 @@
-//! A watch that hears everything with its secrets covered.
+//! A watch that covers secrets in all events.
 
 use super::{Cover, CoveredEvents};
 use crate::agent::{Called, Watch};
@@ -9,17 +9,18 @@ use thinkthrough_core::event::Event;
 use thinkthrough_core::outgoing::Outgoing;
 use thinkthrough_core::plane::MaskedText;
 
-/// Tells a watch what happens with its secrets covered: for one that shows it. Whatever keeps it stands before this one.
+/// Passes events to a watch with their secrets covered, for a watch that shows them. A watch that stores events must
+/// stand before this one.
 pub struct Covered<'w> {
     cover: Cover,
     events: CoveredEvents,
-    /// What running calls say, by the call.
+    /// The output of running calls, by the index of the call.
     outputs: BTreeMap<usize, MaskedText>,
     watch: &'w mut (dyn Watch + Send),
 }
 
 impl<'w> Covered<'w> {
-    /// Tells `watch`.
+    /// Passes events on to `watch`.
     #[must_use]
     pub fn new(cover: &Cover, watch: &'w mut (dyn Watch + Send)) -> Self {
         let (cover, events) = (cover.clone(), cover.events());

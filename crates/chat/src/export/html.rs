@@ -10,12 +10,12 @@ use thinkthrough_core::content::{
 };
 use thinkthrough_core::tokens::TokenCount;
 
-/// The conversation as a page that needs nothing else and loads nothing, with the thoughts folded.
+/// The conversation as one self-contained page that loads nothing, with the thoughts folded.
 ///
 /// Each thought is an element with `data-ai-reasoning`, `data-collapsed` and `data-token-est`, its button has
 /// `data-ai-reasoning-toggle`, and a click sends the event `svmai:event` from there up to the window, with the number
-/// that is shown. What a model wrote cannot
-/// become markup: HTML in it is shown as text, and links lead to the web or to mail only.
+/// that is shown. Text of a model cannot become markup: HTML in it is shown as text, and links lead to the web or to
+/// mail only.
 #[must_use]
 pub fn to_html(exported: &Exported) -> String {
     let mut page = html_opening(exported.title.as_deref().unwrap_or("Conversation"));
@@ -26,7 +26,7 @@ pub fn to_html(exported: &Exported) -> String {
     page
 }
 
-/// The beginning of a page, for whoever writes it piece by piece.
+/// The beginning of a page, for pages that are written piece by piece.
 #[must_use]
 pub fn html_opening(title: &str) -> String {
     let title = escaped(title);
@@ -45,7 +45,7 @@ pub fn html_closing() -> String {
     format!("<script type=\"module\">{SCRIPT}</script>\n</body>\n</html>\n")
 }
 
-/// A message of a page, behind what is known of it. `count` is what its thought took, where that is known.
+/// A message of a page, after its facts. `count` is the count of its thought, if it is known.
 #[must_use]
 pub fn html_message(
     number: usize,
@@ -105,7 +105,7 @@ fn thought(
     (thinking, by): (&Thinking, Option<&str>),
     count: Option<TokenCount>,
 ) -> String {
-    // The number that every other surface shows; where there is none, a quarter of the letters, as the element counts.
+    // The number that all other surfaces show, else a quarter of the letters, as the element counts.
     let estimate = || thinking.thought.trim().encode_utf16().count().div_ceil(4) as u64;
     let tokens = count.map_or_else(estimate, |count| count.tokens);
     let plural = if tokens == 1 { "" } else { "s" };
@@ -137,7 +137,7 @@ fn thought(
     )
 }
 
-/// How many bytes only the provider can read.
+/// The number of bytes that only the provider can read.
 fn sealed(thinking: &Thinking) -> u64 {
     let parts = [&thinking.signature, &thinking.redacted_data, &thinking.encrypted_content];
     parts.into_iter().flatten().map(|part| part.len() as u64).sum()
@@ -158,7 +158,7 @@ fn folded(title: &str, body: &str) -> String {
     format!("<details class=\"tool\"><summary>{title}</summary>\n<pre>{body}</pre>\n</details>\n")
 }
 
-/// A picture that is in the conversation is shown; one that is elsewhere is named, because the page loads nothing.
+/// An embedded picture is shown. A picture elsewhere is only named, because the page loads nothing.
 fn picture(media: &Media) -> String {
     let kind = escaped(&media.media_type);
     match &media.source {
@@ -178,7 +178,7 @@ fn is_picture(media_type: &str) -> bool {
     ["image/png", "image/jpeg", "image/gif", "image/webp"].contains(&media_type)
 }
 
-/// Markdown as HTML, without any HTML that stood in it and without links that could run something.
+/// Markdown as HTML. HTML in it becomes text, and links that could run a script are removed.
 fn rendered(markdown: &str) -> String {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
@@ -189,7 +189,7 @@ fn rendered(markdown: &str) -> String {
             Event::Start(Tag::Link { link_type, dest_url, title, id })
         }
         Event::Start(Tag::Image { link_type, dest_url, title, id }) => {
-            // Policy lets no picture in from elsewhere; what it is called is still shown.
+            // The policy blocks pictures from elsewhere. The picture's description is still shown.
             let is_inline = dest_url.starts_with("data:image/");
             let dest_url = if is_inline { dest_url } else { "data:,".into() };
             Event::Start(Tag::Image { link_type, dest_url, title, id })

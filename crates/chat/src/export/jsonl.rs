@@ -21,7 +21,7 @@ pub fn to_jsonl(contents: &[Content]) -> String {
 /// Reads neutral contents, one a line; empty lines are skipped.
 ///
 /// # Errors
-/// When a line is no content; the error names it.
+/// When a line is no content. The error has the line's number.
 pub fn from_jsonl(text: &str) -> Result<Vec<Content>, ImportError> {
     let mut contents = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {

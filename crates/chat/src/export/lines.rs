@@ -1,8 +1,8 @@
-//! The lines that give an exported page its structure, and how a text that contains such a line is kept apart.
+//! The lines that give an exported page its structure, and the escapes for texts that contain such lines.
 
 use thinkthrough_core::content::Speaker;
 
-/// Begins a comment that holds what Markdown cannot say of the message or block behind it.
+/// Begins a comment with data that Markdown cannot express, about the message or block after it.
 pub(super) const MARK: &str = "<!-- think:";
 /// Ends such a comment.
 pub(super) const MARK_END: &str = " -->";
@@ -12,7 +12,7 @@ pub(super) const FENCE: &str = "---thinking---";
 pub(super) const FENCE_END: &str = "---/thinking---";
 /// Opens a thought in the details form, before its label.
 pub(super) const DETAILS: &str = "<details><summary>";
-/// What the label of such a thought begins with; any other `<details>` is text.
+/// The first words of a thought's label. Any other `<details>` is text.
 pub(super) const LABELS: [&str; 3] = ["Thinking", "Thought for", "The provider withheld"];
 /// Ends the label.
 pub(super) const SUMMARY_END: &str = "</summary>";
@@ -36,7 +36,7 @@ pub(super) fn heading(speaker: Speaker) -> &'static str {
     HEADINGS.iter().find(|(_, it)| *it == speaker).map_or("## Model", |(heading, _)| heading)
 }
 
-/// Whose message a line opens.
+/// The speaker of the message that a line opens.
 pub(super) fn speaker(line: &str) -> Option<Speaker> {
     HEADINGS.iter().find(|(heading, _)| line.trim_end() == *heading).map(|(_, speaker)| *speaker)
 }
@@ -47,7 +47,7 @@ pub(super) fn opens_details(line: &str) -> bool {
         .is_some_and(|label| LABELS.iter().any(|known| label.starts_with(known)))
 }
 
-/// Whether a line means something besides itself.
+/// Whether a line is a part of the page's structure.
 pub(super) fn is_structural(line: &str) -> bool {
     line.starts_with(MARK)
         || speaker(line).is_some()
@@ -56,7 +56,7 @@ pub(super) fn is_structural(line: &str) -> bool {
         || line.trim_end() == FENCE
 }
 
-/// Writes a line of text so that it cannot be taken for structure: with one backslash more in front.
+/// Writes a line of text with one more backslash in front, if it looks like structure.
 pub(super) fn escape(line: &str, is_special: fn(&str) -> bool, out: &mut String) {
     if is_special(line.trim_start_matches('\\')) {
         out.push('\\');
@@ -64,7 +64,7 @@ pub(super) fn escape(line: &str, is_special: fn(&str) -> bool, out: &mut String)
     out.push_str(line);
 }
 
-/// The line that [`escape`] was given.
+/// Reverses [`escape`].
 pub(super) fn unescape(line: &str, is_special: fn(&str) -> bool) -> &str {
     match line.strip_prefix('\\') {
         Some(rest) if is_special(rest.trim_start_matches('\\')) => rest,
@@ -77,8 +77,8 @@ pub(super) fn closes_fence(line: &str) -> bool {
     line.trim_end() == FENCE_END
 }
 
-/// A line of a callout. A carriage return ends a line of Markdown too, so that what follows one in the line needs a `>`
-/// of its own to stay inside.
+/// A line of a callout. A carriage return ends a line in Markdown too, so that the text after it needs a `>` of its
+/// own to stay in the callout.
 pub(super) fn quote_returns(line: &str, out: &mut String) {
     let (inner, last) = match line.strip_suffix('\r') {
         Some(inner) => (inner, "\r"),
@@ -88,28 +88,28 @@ pub(super) fn quote_returns(line: &str, out: &mut String) {
     out.push_str(last);
 }
 
-/// The line that [`quote_returns`] was given.
+/// Reverses [`quote_returns`].
 pub(super) fn unquote_returns(line: &str) -> String {
     line.replace("\r> ", "\r")
 }
 
-/// JSON inside a comment: without the one sign that could end it.
+/// JSON for a comment, with `>` escaped, because only `>` can end the comment.
 pub(super) fn hide(json: &str) -> String {
     json.replace('&', "&amp;").replace('>', "&gt;")
 }
 
-/// The JSON that [`hide`] was given.
+/// Reverses [`hide`].
 pub(super) fn unhide(text: &str) -> String {
     text.replace("&gt;", ">").replace("&amp;", "&")
 }
 
-/// A thought inside `<details>`: its own `<details>` and `</details>` lose their first sign. Entities that look like
-/// the replacement gain one `amp;`, so that the way back is clear.
+/// A thought for `<details>`: `<details>` and `</details>` in it lose their first sign. Entities that look like the
+/// replacement gain one `amp;`, so that the change can be reversed.
 pub(super) fn hide_details(thought: &str) -> String {
     rewrite_details(thought, true)
 }
 
-/// The thought that [`hide_details`] was given.
+/// Reverses [`hide_details`].
 pub(super) fn show_details(text: &str) -> String {
     rewrite_details(text, false)
 }

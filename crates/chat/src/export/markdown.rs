@@ -15,8 +15,8 @@ use thinkthrough_json::{Raw, Writer};
 
 /// The conversation as Markdown, with thoughts in `form`.
 ///
-/// A page is a title, a heading for each message, and its blocks: text as it is, everything else as a callout. What
-/// Markdown cannot say (ids, signatures, origins) stands in comments in front of the message or block it belongs to.
+/// A page is a title, a heading for each message, and its blocks: text as it is, everything else as a callout. Data
+/// that Markdown cannot express (ids, signatures, origins) is in comments in front of its message or block.
 #[must_use]
 pub fn to_markdown(exported: &Exported, form: ThoughtForm) -> String {
     let mut page = Page { text: String::new(), form };
@@ -33,7 +33,7 @@ struct Page {
 }
 
 impl Page {
-    /// Adds lines, with an empty one between them and what came before.
+    /// Adds lines, after an empty one unless the page is empty.
     fn piece(&mut self, lines: &str) {
         if !self.text.is_empty() {
             self.text.push('\n');
@@ -92,7 +92,7 @@ impl Page {
     }
 }
 
-/// Text as it is. It needs a comment where its ends could not be told from the space around it.
+/// Text as it is. It needs a comment if the space around it would hide where it ends.
 fn text_lines(text: &Text, follows_text: bool) -> String {
     let mut body = String::with_capacity(text.text.len());
     for (at, line) in text.text.split('\n').enumerate() {
@@ -122,7 +122,8 @@ fn tool_call(call: &ToolCall) -> String {
 fn tool_response(response: &ToolResponse) -> String {
     let raw = Raw::build(|w| write_result(w, &response.result));
     let text = raw.doc().root().as_str().map(std::borrow::Cow::into_owned);
-    // Only a string that is written the one way this writer writes it can be shown as text and come back the same.
+    // A string can be shown as text only if this writer would write it the same way, so that it is read back
+    // unchanged.
     let text = text.filter(|text| Raw::string(text) == raw);
     let shown = text.as_deref().unwrap_or(raw.as_str());
     let kind = if text.is_some() { Raw::string("") } else { Raw::null() };
@@ -148,7 +149,7 @@ fn other_lines(other: &Other) -> String {
     marked(&Block::Other(other.clone()), &callout("> [!other]-", &title, ""))
 }
 
-/// A block's own lines behind the comment with the rest of it.
+/// The visible lines of a block, after a comment with its other fields.
 fn marked(bare: &Block, body: &str) -> String {
     let mut lines = mark("block", |w| write_block(w, bare));
     lines.push('\n');

@@ -6,8 +6,9 @@ use thinkthrough_core::plane::Masked;
 use thinkthrough_core::tags::redacted_json;
 use thinkthrough_mask::{Masker, Opaque, mask_json};
 
-/// The conversation without its secrets and redacted spans; `None` where its messages cannot be read back. What a provider sealed is left as
-/// it is, because nobody but that provider reads it, unless the thought that it belongs to is another one now.
+/// The conversation without its secrets and redacted spans. `None` if its messages cannot be read back. Sealed
+/// payloads are left as they are, because only their provider can read them. The payload of a changed thought is
+/// removed.
 #[must_use]
 pub fn masked(exported: &Exported, masker: &Masker) -> Option<Exported> {
     let mut lines = String::new();
@@ -22,7 +23,7 @@ pub fn masked(exported: &Exported, masker: &Masker) -> Option<Exported> {
     let mut contents = from_jsonl(&lines).ok()?;
     for (content, original) in contents.iter_mut().zip(&exported.contents) {
         for blocks in content.blocks.iter_mut().zip(&original.blocks) {
-            // A provider refuses its seal on a thought that is not its own any more.
+            // A provider refuses its payload on a thought that was changed.
             if let (Block::Thinking(thinking), Block::Thinking(original)) = blocks
                 && (&thinking.thought, &thinking.summary, &thinking.content)
                     != (&original.thought, &original.summary, &original.content)

@@ -1,8 +1,8 @@
-//! Conversations out of the house and back in: Markdown, HTML and JSON lines.
+//! Export and import of conversations: Markdown, HTML and JSON lines.
 //!
-//! - [`to_markdown`] and [`from_markdown`] are each other's inverse: every block comes back as it was, opaque payloads
-//!   included, unless thoughts were left out. What a reader changes by hand is what comes back.
-//! - [`to_html`] is one page that needs nothing else, with the thoughts folded.
+//! - [`to_markdown`] and [`from_markdown`] are each other's inverse: every block comes back as it was, opaque
+//!   payloads included, unless thoughts were left out. Changes that a reader makes by hand are read back.
+//! - [`to_html`] makes one self-contained page, with the thoughts folded.
 //! - [`to_jsonl`] and [`from_jsonl`] are the neutral contents, one a line, as in history files.
 
 mod html;
@@ -29,7 +29,7 @@ use thinkthrough_core::tokens::TokenCount;
 pub struct Exported {
     /// Its title, one line.
     pub title: Option<String>,
-    /// What was said.
+    /// The messages.
     pub contents: Vec<Content>,
 }
 
@@ -58,12 +58,12 @@ impl ThoughtForm {
     }
 }
 
-/// Why a text is no exported conversation.
+/// The error for a text that is no exported conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// The error.
     pub message: String,
 }
 
@@ -75,7 +75,7 @@ impl fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
-/// The contents without their thoughts. A message that was nothing but thoughts is left out.
+/// The contents without their thoughts. A message with only thoughts is left out.
 #[must_use]
 pub fn without_thoughts(contents: &[Content]) -> Vec<Content> {
     let is_kept = |block: &Block| !matches!(block, Block::Thinking(_));
@@ -89,7 +89,7 @@ pub fn without_thoughts(contents: &[Content]) -> Vec<Content> {
         .collect()
 }
 
-/// What a folded thought is called: `Thought for 12 s, 1,240 tokens`, as far as it is known.
+/// The label of a folded thought: `Thought for 12 s, 1,240 tokens`, as far as it is known.
 pub(crate) fn label(thinking: &Thinking, count: Option<TokenCount>) -> String {
     if thinking.is_withheld() {
         return "The provider withheld the text".to_owned();

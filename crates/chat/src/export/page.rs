@@ -1,7 +1,7 @@
 //! The frame of an exported page: its style and the script that folds thoughts.
 
-/// What a page may load and run: its own style and script, pictures that are in it, and nothing from anywhere else.
-/// The hash is that of [`SCRIPT`]; a test compares them.
+/// The content policy of a page: it may load and run its own style and script and embedded pictures only. The hash is
+/// the hash of [`SCRIPT`]; a test compares them.
 pub(super) const POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; \
      script-src 'sha256-HASH'; base-uri 'none'; form-action 'none'; \
      require-trusted-types-for 'script'; trusted-types 'none'";
@@ -9,13 +9,13 @@ pub(super) const POLICY: &str = "default-src 'none'; img-src data:; style-src 'u
 /// SHA-256 of [`SCRIPT`], in base64.
 pub(super) const SCRIPT_HASH: &str = "NxWMU5xokAQy3yh7TCPYAsSKp2NyaCMyr6msUO6iuhU=";
 
-/// The element that folds and unfolds thoughts and tells the page about it: the same as in the viewer.
+/// The script of the element that folds and unfolds thoughts and sends events about it. The viewer uses the same one.
 pub(super) const SCRIPT: &str = include_str!("../../../../web/reasoning.js");
 
-/// How that element looks.
+/// The style of that element.
 pub(super) const ELEMENT_STYLE: &str = include_str!("../../../../web/reasoning.css");
 
-/// Light and dark.
+/// The style of the page, for light and dark.
 pub(super) const STYLE: &str = "
 :root { color-scheme: light dark; --fg: #1d1d1f; --bg: #ffffff; --soft: #56565c; --line: #d8d8de; }
 @media (prefers-color-scheme: dark) {

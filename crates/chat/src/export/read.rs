@@ -9,11 +9,11 @@ use thinkthrough_core::content::{Block, Content, Parameters, Text, Thinking};
 use thinkthrough_core::shape::{ShapeError, read_block, read_content, read_result};
 use thinkthrough_json::{Doc, Raw, Val};
 
-/// Reads a conversation that [`to_markdown`](super::to_markdown) wrote, or that a person wrote in the same form: the
-/// comments may be missing, and then a thought or a tool call has only what can be seen.
+/// Reads a conversation that [`to_markdown`](super::to_markdown) wrote, or that a person wrote in the same form.
+/// Without the comments, a thought or a tool call has only its visible text.
 ///
 /// # Errors
-/// When a comment of ours is damaged, or something stands where no message is open; the error names the line.
+/// When one of our comments is damaged, or a block comes before the first message. The error has the line's number.
 pub fn from_markdown(text: &str) -> Result<Exported, ImportError> {
     let mut reader = Reader { lines: split(text), at: 0, exported: Exported::default() };
     reader.title();
@@ -36,7 +36,7 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    /// The first heading, and whatever else stands before the first message.
+    /// Reads the first heading, and skips other lines before the first message.
     fn title(&mut self) {
         while let Some(line) = self.peek().filter(|line| !is_structural(line)) {
             if self.exported.title.is_none() {
@@ -69,7 +69,7 @@ impl<'t> Reader<'t> {
         self.add(block, first)
     }
 
-    /// A comment of ours, and what it belongs to.
+    /// Reads one of our comments, and the message or block that it belongs to.
     fn marked(&mut self, mark: &str) -> Result<(), ImportError> {
         let first = self.at;
         let bad = |message: String| ImportError { line: first + 1, message };
@@ -96,7 +96,7 @@ impl<'t> Reader<'t> {
         self.add(block, first)
     }
 
-    /// Puts what is seen on the page into a block whose rest stood in a comment.
+    /// Completes a block from the visible part of the page. Its other fields came from a comment.
     fn fill(&mut self, block: &mut Block, json: Val<'_>) -> Result<(), String> {
         match block {
             Block::Text(text) => text.text = self.text(true),
@@ -126,7 +126,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// A block that no comment announces.
+    /// Reads a block without a comment.
     fn unmarked(&mut self, line: &str) -> Result<Block, ImportError> {
         let first = self.at;
         let bad = |message: String| ImportError { line: first + 1, message };
@@ -151,8 +151,8 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Text up to the next line with a meaning. `exact` keeps the line feeds at its ends, but for the empty line that
-    /// every block has behind it.
+    /// Text up to the next line of structure. `exact` keeps the line feeds at its ends, except the empty line after
+    /// each block.
     fn text(&mut self, exact: bool) -> String {
         let mut lines = Vec::new();
         while let Some(line) = self.peek().filter(|line| !is_structural(line)) {
@@ -185,7 +185,7 @@ impl<'t> Reader<'t> {
         self.callout()
     }
 
-    /// The lines between the one at hand and the one that ends them.
+    /// The lines after the current one, up to the line that ends them.
     fn enclosed(&mut self, is_end: fn(&str) -> bool, name: &str) -> Result<Vec<&'t str>, String> {
         let from = self.at + 1;
         let rest = self.lines.get(from..).unwrap_or_default();

@@ -1,11 +1,12 @@
-//! What a tool of a server gave, in the neutral form.
+//! Reads the result of a server's tool into the neutral form.
 
 use crate::tools::Given;
 use rmcp::model::CallToolResult;
 use thinkthrough_core::content::{Media, MediaSource};
 use thinkthrough_json::{Extra, Raw, Val};
 
-/// Texts joined by line feeds; images, sounds and files beside them; the structure alone where there is no text.
+/// Joins the texts by line feeds, and collects images, sounds and files. Without any text, the result is the
+/// structured content.
 pub(super) fn given(result: &CallToolResult) -> Given {
     let Some(raw) = serde_json::to_string(result).ok().and_then(|text| Raw::parse(&text).ok())
     else {
@@ -50,7 +51,7 @@ impl Parts {
                 let word = |key| block.text(key).unwrap_or_default();
                 self.texts.push(format!("[resource {}: {}]", word("name"), word("uri")));
             }
-            // What has no form here is still told, as it stood.
+            // A block of an unknown type is passed on as JSON.
             _ => self.texts.push(block.raw().to_owned()),
         }
     }

@@ -1,4 +1,4 @@
-//! A server that is a program of ours to start and to end.
+//! A server that runs as a child process.
 
 use crate::guardian::{Guardian, group_of};
 use crate::tools::speaks_of_secrets;
@@ -13,24 +13,24 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// How long a server may take to end by itself when its input is closed, and again when it is asked to. On a busy machine
+/// How long a server may take to end after its input is closed, and again after it is asked to end. On a busy machine
 /// one second is not enough.
 const GRACE: Duration = Duration::from_secs(2);
-/// How much of its last words is kept.
+/// How many bytes of its error output are kept.
 const LAST_WORDS: usize = 2048;
 
-/// A running program; it and all it started are killed when this goes.
+/// A running program. Dropping it kills it with all processes that it started.
 #[derive(Debug)]
 pub(super) struct Program {
     child: Child,
     group: Option<Pid>,
     said: Arc<Mutex<Vec<u8>>>,
-    /// Ends the group where we cannot: not every server ends with its input.
+    /// Ends the group if our process is killed, because not every server ends with its input.
     _guardian: Option<Guardian>,
 }
 
 impl Program {
-    /// Starts the program, and gives it with the two ends that the protocol is spoken over.
+    /// Starts the program, and returns it with its output and input, over which the protocol runs.
     pub(super) fn start(
         command: &[String],
         env: &[(String, Secret)],
@@ -38,7 +38,7 @@ impl Program {
     ) -> io::Result<(Self, ChildStdout, ChildStdin)> {
         let (program, arguments) =
             command.split_first().ok_or_else(|| io::Error::other("no program is named"))?;
-        // Where there is none, the server runs all the same, in a group of its own.
+        // Without a guardian the server still runs, in a group of its own.
         let guardian = Guardian::start().ok();
         let group = guardian.as_ref().map(Guardian::group);
         let mut start = Command::new(program);
@@ -63,7 +63,7 @@ impl Program {
         let mut stderr = child.stderr.take().ok_or_else(lost)?;
         let said = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&said);
-        // Ends when the program closes its error stream, at the latest with it.
+        // This task ends when the program closes its error stream, at the latest when the program ends.
         tokio::spawn(async move {
             let mut buffer = [0; 1024];
             while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
@@ -77,14 +77,14 @@ impl Program {
         Ok((Program { child, group, said, _guardian: guardian }, stdout, stdin))
     }
 
-    /// The last line of what it said on its error stream.
+    /// The last line of its error output.
     pub(super) fn last_words(&self) -> Option<String> {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&said).into_owned();
         text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
     }
 
-    /// Waits for its end, asks for it, then makes it.
+    /// Waits for its end, then asks it to end, then kills it.
     pub(super) async fn end(mut self) {
         if timeout(GRACE, self.child.wait()).await.is_err() {
             self.signal(Signal::TERM);

@@ -1,4 +1,4 @@
-//! The protocol's HTTP form over our own client.
+//! The HTTP transport of the protocol, with our own client.
 //!
 //! Facts: the transport chapter of the Model Context Protocol, "Streamable HTTP".
 
@@ -24,7 +24,7 @@ const MAX_ERROR: usize = 64 * 1024;
 
 type Failed = StreamableHttpError<ClientError>;
 
-/// Requests of one server.
+/// The HTTP transport of one server.
 #[derive(Clone)]
 pub(super) struct Http {
     client: Client,

@@ -1,7 +1,7 @@
 //! Tools of servers that speak the Model Context Protocol, over standard input and output or over HTTP.
 //!
-//! Servers are started when tools are first needed, all at once and with a time limit. One that does not start is a
-//! notice and nothing more.
+//! Servers are started when tools are first needed, all at once and with a time limit. If a server does not start,
+//! the user gets a notice, and the session continues without its tools.
 
 mod answer;
 mod child;
@@ -22,7 +22,7 @@ use thinkthrough_core::request::Tool;
 /// A server as it is configured.
 #[derive(Clone, Debug)]
 pub struct McpServer {
-    /// Its name, which the names of its tools begin with.
+    /// The server's name. The names of its tools begin with it.
     pub name: String,
     /// How it is reached.
     pub reach: Reach,
@@ -31,13 +31,13 @@ pub struct McpServer {
 /// How a server is reached.
 #[derive(Clone, Debug)]
 pub enum Reach {
-    /// A program that is started, and spoken with over its standard input and output.
+    /// A program that is started. The protocol runs over its standard input and output.
     Command {
         /// The program, then its arguments.
         command: Vec<String>,
-        /// Variables beside our environment, of which secrets are kept from it.
+        /// Variables in addition to our environment. Secrets of our environment are left out.
         env: Vec<(String, Secret)>,
-        /// Where it runs.
+        /// Its working folder.
         folder: PathBuf,
     },
     /// An address that speaks the protocol over HTTP.
@@ -63,7 +63,7 @@ pub struct Mcp {
 }
 
 impl Mcp {
-    /// The tools of these servers; what goes wrong with one is told to `notices`.
+    /// The tools of these servers. Failures of a server are sent to `notices`.
     #[must_use]
     pub fn new(servers: Vec<McpServer>, notices: Notices) -> Self {
         let prefixes = names::prefixes(servers.iter().map(|server| server.name.as_str()));
@@ -71,7 +71,7 @@ impl Mcp {
         Mcp { servers: servers.map(|(it, prefix)| Server::new(it, prefix)).collect(), notices }
     }
 
-    /// The server whose tool this is.
+    /// The server that has this tool.
     fn server(&self, name: &str) -> Option<&Server> {
         self.servers.iter().find(|server| server.owns(name))
     }
@@ -93,7 +93,7 @@ impl Source for Mcp {
                 .map(|(index, server)| async move { (index, server.offers().await) })
                 .collect();
             let mut all: Vec<_> = starting.collect().await;
-            // In the order of the configuration, whoever was quickest: requests must not differ by chance.
+            // Sort by the order of the configuration, so that requests do not differ by chance.
             all.sort_by_key(|(index, _)| *index);
             let mut offers = Vec::new();
             for (_, (tools, notice)) in all {

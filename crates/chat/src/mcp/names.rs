@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// The longest name that all providers take.
 const MAX: usize = 64;
-/// What is left of a server's name, so that its tools still have room for theirs.
+/// The longest part for a server's name, so that its tools have room for theirs.
 const MAX_SERVER: usize = 24;
 
 /// `mcp__SERVER__` for each server; no two are the same.
@@ -36,7 +36,8 @@ pub(super) fn tools<'a>(prefix: &str, tools: impl Iterator<Item = &'a str>) -> V
         .collect()
 }
 
-/// The name with what is not allowed replaced; one that is too long, or empty, ends with a mark of the whole.
+/// The name with invalid characters replaced. A name that is too long, or empty, ends with a digest of the whole
+/// name.
 fn fitting(name: &str, room: usize) -> String {
     let plain = clean(name);
     if plain.is_empty() || plain.len() > room { marked(name, room) } else { plain }
@@ -53,7 +54,7 @@ fn clean(name: &str) -> String {
     name.chars().map(|c| if allowed(c) { c } else { '_' }).collect()
 }
 
-/// FNV-1a over 32 bits: it tells names apart and is the same on every run; nothing secret depends on it.
+/// FNV-1a over 32 bits. It distinguishes names and is the same on every run. It protects no secret.
 fn digest(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

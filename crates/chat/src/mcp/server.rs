@@ -1,4 +1,4 @@
-//! One server: started when it is needed, asked for its tools, called, ended.
+//! One server: starts it when it is needed, lists and calls its tools, and ends it.
 
 use super::child::Program;
 use super::http::Http;
@@ -24,32 +24,32 @@ use thinkthrough_json::{Extra, Raw};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-/// How long a server may take to start and to tell its tools.
+/// How long a server may take to start and to list its tools.
 const START: Duration = Duration::from_secs(10);
 /// How long a call may take.
 const CALL: Duration = Duration::from_secs(600);
 /// How long a connection may take to close.
 const CLOSE: Duration = Duration::from_secs(2);
-/// How often a server that ends by itself is started in all.
+/// How many times a server that ends by itself is started in all.
 const MAX_STARTS: u32 = 3;
 
-/// A server and what is known of it.
+/// A server, with its connection and its tools.
 #[derive(Debug)]
 pub(super) struct Server {
     configured: McpServer,
     prefix: String,
     state: Mutex<State>,
-    /// The server said that its tools are others now.
+    /// The server reported that its list of tools has changed.
     has_changed: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     starts: u32,
-    /// It did not start, or did not tell its tools; once is enough to wait for that.
+    /// It did not start, or did not list its tools. The session does not wait for it again.
     has_failed: bool,
     running: Option<Running>,
-    /// Our name and its own for each tool, and what is offered.
+    /// Each tool's name on the server, and the tool as it is offered.
     tools: Vec<(String, Tool)>,
 }
 
@@ -59,7 +59,7 @@ struct Running {
     program: Option<Program>,
 }
 
-/// Hears what a server says unasked.
+/// Receives the notifications of a server.
 #[derive(Debug)]
 struct Listener(Arc<AtomicBool>);
 
@@ -90,7 +90,7 @@ impl Server {
         name.starts_with(&self.prefix)
     }
 
-    /// What is on offer, and a notice when something went wrong that had not been told before.
+    /// The tools on offer, and a notice for a failure that was not reported before.
     pub(super) async fn offers(&self) -> (Vec<Tool>, Option<String>) {
         let mut state = self.state.lock().await;
         let outcome = match timeout(START, self.ready(&mut state)).await {
@@ -131,7 +131,7 @@ impl Server {
         }
         if state.running.is_none() {
             if state.has_failed || state.starts >= MAX_STARTS {
-                // It has been told; asking for the same trouble again helps nobody.
+                // The failure was already reported, and another start would probably fail too.
                 state.tools.clear();
                 return Ok(());
             }
@@ -143,7 +143,7 @@ impl Server {
             && let Some(running) = &state.running
         {
             state.tools = self.list(running).await.map_err(|error| {
-                // The next look asks again.
+                // The next call lists them again.
                 self.has_changed.store(true, Ordering::Release);
                 format!("its tools cannot be listed: {error}")
             })?;
@@ -160,7 +160,7 @@ impl Server {
                 match listener.serve((stdout, stdin)).await {
                     Ok(service) => Ok(Running { service, program: Some(program) }),
                     Err(error) => {
-                        // Its last words come a moment after its end.
+                        // The error output arrives a moment after the end of the process.
                         tokio::time::sleep(Duration::from_millis(50)).await;
                         let words = program.last_words();
                         let words = words.map(|it| format!(" (it said: {it})")).unwrap_or_default();
@@ -194,7 +194,7 @@ impl Server {
         Ok(tools.collect())
     }
 
-    /// Calls a tool; a stop is told to the server.
+    /// Calls a tool. If the call is stopped, the server gets a cancellation.
     pub(super) async fn call(&self, call: &ToolCall, job: Job<'_>) -> Given {
         let arguments: JsonObject = match &call.parameters {
             Parameters::Json(raw) => match serde_json::from_str(raw.as_str()) {
@@ -214,7 +214,7 @@ impl Server {
             let params = CallToolRequestParams::new(own.clone()).with_arguments(arguments);
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
             let options = PeerRequestOptions::no_options();
-            // Only the sending holds the state, so that calls of one answer run at once.
+            // The state is locked only while the call is sent, so that the calls of one answer run at once.
             running.service.send_cancellable_request(request, options).await
         };
         let failed = |error: ServiceError| {
@@ -237,7 +237,7 @@ impl Server {
             Ok(Ok(Err(error))) => failed(error),
             Ok(Err(_)) => failed(ServiceError::TransportClosed),
             Err(why) => {
-                // A server that is gone need not be told.
+                // This fails only if the server is gone.
                 let _ =
                     handle.cancel(Some("the user stopped it, or its time was up".to_owned())).await;
                 Given::error(&why)

@@ -1,4 +1,4 @@
-//! Painting: the one place that writes cells.
+//! Painting. Only this module writes cells.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,14 +8,14 @@ use super::ink::{Ground, Ink, Tone};
 use super::rows::{Line, Rows};
 use super::theme::Theme;
 
-/// Cells to paint on, with the look of everything.
+/// Cells to paint on, and the theme.
 pub(super) struct Canvas<'a> {
     pub(super) buffer: &'a mut Buffer,
     pub(super) theme: &'a Theme,
 }
 
 impl Canvas<'_> {
-    /// Lays a ground, which takes away what was there.
+    /// Fills an area with a ground, and clears its text.
     pub(super) fn ground(&mut self, area: Rect, ground: Ground) {
         let style = self.theme.style(Ink::default(), ground);
         for y in area.top()..area.bottom() {
@@ -28,7 +28,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// Paints text from `x` up to `end`, which it does not reach, and returns where it stopped.
+    /// Paints text from `x` to before `end`, and returns the column after the text.
     pub(super) fn text(
         &mut self,
         (x, y): (u16, u16),
@@ -57,7 +57,7 @@ impl Canvas<'_> {
         at
     }
 
-    /// Paints text that ends before `end`, if there is room for it behind `start`.
+    /// Paints text that ends before `end`, if there is room for it after `start`.
     pub(super) fn text_right(
         &mut self,
         start: u16,
@@ -72,7 +72,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// Paints a line, which is cut where the room ends.
+    /// Paints a line, cut at the end of the room.
     pub(super) fn line(
         &mut self,
         (x, y): (u16, u16),
@@ -91,7 +91,7 @@ impl Canvas<'_> {
         pieces.fold(x, |x, (text, ink)| self.text((x, y), end, text, ink, ground));
     }
 
-    /// Draws a box with a ground, a title on its upper edge and a hint on its lower one, and returns what is inside.
+    /// Draws a box with a ground, a title on its upper edge and a hint on its lower one, and returns the area inside.
     pub(super) fn frame(&mut self, area: Rect, title: &str, hint: &str, ground: Ground) -> Rect {
         self.ground(area, ground);
         if area.width < 2 || area.height < 2 {

@@ -1,4 +1,4 @@
-//! What stands around the transcript: the composer or a question, the status line, and what lies above.
+//! The frame around the transcript: the composer or a question, the status line, and overlays.
 
 mod composer;
 mod overlay;

@@ -7,8 +7,8 @@ const ENOUGH: usize = 4 << 10;
 /// A chunk without a line feed ends here, at a space if there is one nearby.
 const MOST: usize = 16 << 10;
 
-/// Appends the chunks of `text` from `start` on; the last one is whatever is left. Where a chunk ends depends only on
-/// the text up to there and at most [`MOST`] bytes on, so chunks that another one follows stay when text is appended.
+/// Appends the chunks of `text` from `start` on; the last one is the rest. The end of a chunk depends only on the
+/// text up to there and the next [`MOST`] bytes at most, so that only the last chunk changes when text is appended.
 pub(super) fn push_chunks(text: &str, mut start: usize, chunks: &mut Vec<Range<usize>>) {
     while let Some(end) = end_of_chunk(text, start) {
         chunks.push(start..end);
@@ -23,7 +23,7 @@ fn end_of_chunk(text: &str, start: usize) -> Option<usize> {
     let reach = window.get(..MOST - ENOUGH).unwrap_or(window);
     if let Some(at) = reach.iter().position(|byte| *byte == b'\n') {
         let end = start + ENOUGH + at + 1;
-        // The line feed at the very end may be the last thing that is said; then nothing is cut yet.
+        // A line feed at the very end does not end the chunk yet, because no text may follow it.
         return (end < bytes.len()).then_some(end);
     }
     if window.len() <= reach.len() {

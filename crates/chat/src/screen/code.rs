@@ -1,7 +1,7 @@
 //! Colours for code: one scanner that knows comments, strings, numbers and words, and a table of languages.
 //!
-//! It is linear in its input whatever that input is, and carries its state from line to line. A full grammar knows
-//! more, and can be made to take minutes by a text that was written for it; see `docs/dependencies.md`.
+//! Its time is linear in the length of any input, and it carries its state from line to line. A full grammar knows
+//! more, but a text made for it can take minutes; see `docs/dependencies.md`.
 
 mod languages;
 
@@ -13,7 +13,7 @@ use languages::{Language, find};
 pub(super) struct Scanner {
     language: Option<&'static Language>,
     inside: Inside,
-    /// A quote on this line has no end, so no later one is looked for: that would take quadratic time.
+    /// A quote on this line has no end. The scanner looks for no later quote, because that would take quadratic time.
     is_lone: bool,
 }
 
@@ -41,7 +41,7 @@ impl Scanner {
         }
         let mut rest = line;
         self.is_lone = false;
-        // What came just before decides whether a word is a name or a member.
+        // A word can be a key only if just spaces or a dash come before it.
         let mut is_first = true;
         while !rest.is_empty() {
             let (len, tone) = self.piece(language, rest, is_first);
@@ -79,7 +79,7 @@ impl Scanner {
         if language.quotes.contains(first) && !self.is_lone {
             let Some(len) = quoted(rest, first) else {
                 self.is_lone = true;
-                // A lone apostrophe is a letter, a lone quotation mark a string that goes on.
+                // A lone apostrophe is a letter. A lone quotation mark begins a string that continues.
                 return if first == '\'' { (1, Tone::Text) } else { (rest.len(), Tone::String) };
             };
             let is_key = language.has_keys && is_key(rest.get(len..).unwrap_or_default());
@@ -96,7 +96,7 @@ impl Scanner {
         (next.map_or(rest.len(), |(at, _)| at), Tone::Text)
     }
 
-    /// The length up to and with `end`, or all of it, and then the next line goes on inside.
+    /// The length up to and including `end`. Without `end`, the whole length, and the next line continues inside.
     fn until(&mut self, rest: &str, end: &str) -> usize {
         match rest.find(end) {
             Some(at) => {
@@ -136,7 +136,7 @@ fn is_word(char: char) -> bool {
     char.is_alphanumeric() || char == '_'
 }
 
-/// Whether what was just read is the key of a pair.
+/// Whether the word before `after` is the key of a pair.
 fn is_key(after: &str) -> bool {
     after.trim_start().starts_with([':', '='])
 }

@@ -25,7 +25,7 @@ impl Rgb {
         (a.max(b) + 0.05) / (a.min(b) + 0.05)
     }
 
-    /// Whether white letters read better on it than black ones.
+    /// Whether white letters read better on this colour than black letters.
     #[must_use]
     pub fn is_dark(self) -> bool {
         self.contrast(Self::WHITE) >= self.contrast(Self::BLACK)
@@ -42,8 +42,8 @@ impl Rgb {
         Self(mix(self.0, other.0), mix(self.1, other.1), mix(self.2, other.2))
     }
 
-    /// The colour nearest to this one that has at least this contrast on `ground`: this one with as little white, or
-    /// black, as it takes. No ground is so grey that neither of both reaches 4.5.
+    /// The nearest colour with at least this contrast on `ground`, made by mixing in as little white or black as
+    /// possible. White or black reaches 4.5 on every ground.
     #[must_use]
     pub fn legible_on(self, ground: Self, contrast: f64) -> Self {
         let (first, second) =
@@ -66,7 +66,7 @@ impl Rgb {
     }
 }
 
-/// The colour behind an index of the 256 that terminals agree on; the first 16 are the user's own and not among them.
+/// The colour of an index in the xterm palette. `None` for the first 16, which users choose themselves.
 pub(super) fn indexed(index: u8) -> Option<Rgb> {
     const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
     let cube = index.checked_sub(16)?;
@@ -78,7 +78,8 @@ pub(super) fn indexed(index: u8) -> Option<Rgb> {
     Some(Rgb(step(cube / 36), step(cube / 6 % 6), step(cube % 6)))
 }
 
-/// The nearest of the 240 fixed colours that has at least this contrast on `ground`, or of those with the highest.
+/// The nearest of the 240 fixed colours that has at least this contrast on `ground`, or else one with the highest
+/// contrast.
 pub(super) fn nearest_index(colour: Rgb, ground: Option<(Rgb, f64)>) -> u8 {
     let enough = |candidate: Rgb| {
         ground.is_none_or(|(ground, contrast)| candidate.contrast(ground) >= contrast)

@@ -1,4 +1,4 @@
-//! Long blocks of code, which are laid out in chunks: an open one would be laid out anew with every delta otherwise.
+//! Cuts long blocks of code into chunks, because an open block would otherwise be laid out again with every delta.
 
 use super::chunk::push_chunks;
 use super::code::Scanner;
@@ -19,9 +19,9 @@ pub(super) struct Cut {
 #[derive(Clone, Debug)]
 pub(super) struct Code {
     fence: Fence,
-    /// How long the line is that opens the block, in its first chunk.
+    /// The length of the line that opens the block, in its first chunk.
     opens: usize,
-    /// The colours' state at its beginning.
+    /// The scanner's state at its beginning.
     scanner: Scanner,
 }
 
@@ -50,7 +50,7 @@ impl Code {
         self.scanner.clone()
     }
 
-    /// The block that a text begins with, if it is one of code that is not indented.
+    /// The block at the start of a text, if it is a fenced block of code.
     fn open(block: &str) -> Option<Self> {
         let line = block.split_inclusive('\n').next().filter(|line| line.ends_with('\n'))?;
         let mark = line.chars().next().filter(|mark| ['`', '~'].contains(mark))?;
@@ -65,7 +65,7 @@ impl Code {
         })
     }
 
-    /// The chunk behind this one, of which the text is given.
+    /// The next chunk, given the text of this one.
     fn next(&self, chunk: &str) -> Self {
         let mut scanner = self.scanner();
         let code = self.text(chunk).0;
@@ -77,7 +77,7 @@ impl Code {
 }
 
 impl Fence {
-    /// The line that ends the block; one without its line feed may still become another line.
+    /// The line that ends the block. A line without a line feed may still become another line.
     fn end(&self, code: &str, takes_open_line: bool) -> Option<Range<usize>> {
         let mut at = 0;
         for line in code.split_inclusive('\n') {
@@ -94,7 +94,8 @@ impl Fence {
     }
 }
 
-/// Cuts an answer from `start` on, where a chunk of code begins if `code` says so. What is not sure yet is the last cut.
+/// Cuts an answer from `start` on. `code` is set if a chunk of code begins there. Text that may still change is in
+/// the last cut.
 pub(super) fn cuts(text: &str, start: usize, code: Option<Code>) -> Vec<Cut> {
     let mut cuts = Vec::new();
     let mut at = match code {
@@ -117,7 +118,7 @@ pub(super) fn cuts(text: &str, start: usize, code: Option<Code>) -> Vec<Cut> {
     cuts
 }
 
-/// Cuts a block of code from a chunk on, and says where what follows it begins.
+/// Cuts a block of code from a chunk on, and returns the position after the block.
 fn push_code(text: &str, start: usize, mut code: Code, cuts: &mut Vec<Cut>) -> usize {
     let tail = text.get(start..).unwrap_or_default();
     let inside = tail.get(code.opens..).unwrap_or_default();

@@ -6,7 +6,7 @@ use super::model::{Body, Thought, ThoughtState, Tool, View};
 
 /// How many of the newest rows of a live thought are shown while it is folded.
 const NEWEST: usize = 4;
-/// As [`NEWEST`], where thoughts are to be seen while they come (`stream_only`).
+/// As [`NEWEST`], for the mode that shows thoughts while they arrive (`stream_only`).
 const NEWEST_STREAMED: usize = 12;
 
 /// How much of an entry is shown.
@@ -16,7 +16,7 @@ pub(super) enum Fold {
     Full,
     /// Its head only.
     Head,
-    /// Nothing at all, not even a free row.
+    /// Hidden, with no empty row either.
     Hidden,
     /// Its head and its newest rows, at most this many.
     Newest(usize),
@@ -28,7 +28,7 @@ pub(super) fn fold(view: &View, body: &Body) -> Fold {
         Body::Thought(thought) => thought_fold(view, thought),
         Body::Tool(Tool { choice: Some(true), .. }) => Fold::Full,
         Body::Tool(_) => Fold::Head,
-        // An answer of which nothing came yet takes no room.
+        // An empty answer takes no room.
         Body::Answer(text) if text.trim().is_empty() => Fold::Hidden,
         Body::Answer(_) | Body::Compression(_) | Body::Notice(..) | Body::User(_) => Fold::Full,
     }

@@ -1,7 +1,7 @@
-//! The border to the terminal: what a cell may hold.
+//! The border to the terminal: the text that a cell may hold.
 //!
-//! Every cell that this crate paints gets its symbol from [`glyphs`], and every width is measured with it, so that
-//! nothing a model says reaches the terminal in another form, and nothing is measured that is not painted.
+//! Every cell that this crate paints gets its symbol from [`glyphs`], and every width is measured with it. So text of
+//! a model reaches the terminal in no other form, and measured text equals painted text.
 
 use std::borrow::Cow;
 
@@ -15,19 +15,19 @@ const MOST_CHARS: usize = 10;
 /// As many marks as a letter of a living language carries.
 const MOST_MARKS: usize = 4;
 
-/// What one cell, or a wide one with its neighbour, shows.
+/// The content of one cell, or of a wide cell with its neighbour.
 pub(super) struct Glyph<'a> {
-    /// Where it begins in the text, in bytes.
+    /// The start in the text, in bytes.
     pub(super) at: usize,
     /// How many bytes of the text it stands for.
     pub(super) len: usize,
-    /// What the cell holds.
+    /// The text of the cell.
     pub(super) symbol: Cow<'a, str>,
     /// How many cells it takes; never 0.
     pub(super) width: u16,
 }
 
-/// The glyphs of a text without line feeds, which count as spaces, as tabs do.
+/// The glyphs of a line. Line feeds and tabs count as spaces.
 pub(super) fn glyphs(text: &str) -> impl Iterator<Item = Glyph<'_>> {
     text.grapheme_indices(true).map(|(at, cluster)| glyph(at, cluster))
 }
@@ -50,7 +50,7 @@ fn glyph(at: usize, cluster: &str) -> Glyph<'_> {
     let mut symbol = safe(cluster);
     let mut width = if symbol.len() == 1 { 1 } else { symbol.cell_width() };
     if width == 0 {
-        // Marks without a letter would join whatever stands before them.
+        // A mark without a letter would combine with the cell before it.
         symbol = Cow::Owned(char::REPLACEMENT_CHARACTER.to_string());
         width = 1;
     }
@@ -75,7 +75,7 @@ fn safe(cluster: &str) -> Cow<'_, str> {
     if kept == cluster { Cow::Borrowed(cluster) } else { Cow::Owned(kept) }
 }
 
-/// Joiners and selectors say something between pictographs; elsewhere a terminal shows nothing of them.
+/// Joiners and selectors have an effect between pictographs. Elsewhere a terminal shows no trace of them.
 fn is_joiner(char: char) -> bool {
     matches!(char, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
 }

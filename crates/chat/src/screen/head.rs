@@ -1,4 +1,4 @@
-//! First lines: what a thought or a tool call is, and how far.
+//! First lines: the kind of a thought or a tool call, and its progress.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use crate::wording::grouped;
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// A sign that something goes on.
+/// A turning sign for running work.
 pub(super) fn spinner(now: Duration) -> &'static str {
     let step = now.as_millis() / 100 % 10;
     usize::try_from(step).ok().and_then(|step| SPINNER.get(step)).copied().unwrap_or("⠋")
 }
 
-/// What stands beside the first line of a thought.
+/// The mark in front of a thought's first line.
 pub(super) fn thought_mark(thought: &Thought, is_open: bool, now: Duration) -> &'static str {
     match thought.state {
         ThoughtState::Live => spinner(now),
@@ -26,7 +26,7 @@ pub(super) fn thought_mark(thought: &Thought, is_open: bool, now: Duration) -> &
     }
 }
 
-/// `Thought for 12 s, 1,240 tokens`. What nobody knows is left out.
+/// `Thought for 12 s, 1,240 tokens`. Unknown values are left out.
 pub(super) fn thought_line(thought: &Thought, now: Duration) -> String {
     let is_live = thought.state == ThoughtState::Live;
     let mut line = if is_live { "Thinking" } else { "Thought" }.to_owned();
@@ -46,7 +46,7 @@ pub(super) fn thought_line(thought: &Thought, now: Duration) -> String {
     line
 }
 
-/// What stands beside the first line of a tool call.
+/// The mark in front of a tool call's first line, and its tone.
 pub(super) fn tool_mark(tool: &Tool, now: Duration) -> (&'static str, Tone) {
     match tool.state {
         ToolState::Denied => ("⊘", Tone::Warning),
@@ -73,7 +73,7 @@ pub(super) fn tool_line(tool: &Tool) -> Line {
     line
 }
 
-/// What a folded tool call shows of its result: its first line, and how many there are.
+/// The result of a folded tool call: its first line, and the number of lines.
 pub(super) fn result_line(tool: &Tool) -> Line {
     let mut line = Line::of("└ ", Tone::Border);
     let first = tool.result().lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
@@ -87,7 +87,7 @@ pub(super) fn result_line(tool: &Tool) -> Line {
     }
     let first =
         if first.is_empty() && tool.state == ToolState::Denied { "not allowed" } else { first };
-    // More than a screen is wide would only be laid out in vain.
+    // Text wider than the screen would be laid out in vain.
     let cut = first.char_indices().nth(400).map_or(first.len(), |(at, _)| at);
     line.push(first.get(..cut).unwrap_or_default().trim(), tone);
     line

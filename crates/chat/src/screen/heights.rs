@@ -1,7 +1,7 @@
-//! How high the entries are, and where each begins: sums that are kept while single heights change.
+//! The heights of entries and their running sums, which stay up to date while single heights change.
 
-/// Heights with their running sums (a Fenwick tree): changing one and summing the first ones cost the logarithm of
-/// their number.
+/// Heights with their running sums (a Fenwick tree). A change and a sum each cost the logarithm of the number of
+/// heights.
 #[derive(Debug, Default)]
 pub(super) struct Heights {
     heights: Vec<usize>,
@@ -21,7 +21,7 @@ impl Heights {
     pub(super) fn push(&mut self, height: usize) {
         self.heights.push(height);
         let end = self.heights.len();
-        // The sum at `end` covers as many entries as its lowest set bit says.
+        // The sum at `end` covers as many entries as the lowest set bit of `end`.
         let covered = end & end.wrapping_neg();
         let before = self.sum(end - 1) - self.sum(end - covered);
         self.sums.push(before + height);

@@ -1,4 +1,4 @@
-//! What a piece of text is, which decides how it looks in each theme.
+//! The meaning of a piece of text, from which each theme derives its look.
 
 /// The meaning of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -24,7 +24,7 @@ pub(super) enum Tone {
     Warning,
 }
 
-/// What lies under a piece of text.
+/// The background of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Ground {
     Code,

@@ -1,4 +1,4 @@
-//! What is laid out of one entry, kept until its width or its text changes.
+//! The layout of one entry, cached until its width or its text changes.
 
 use std::ops::Range;
 
@@ -17,15 +17,15 @@ pub(super) enum Part {
     Gap,
     /// Its first line, drawn anew for each frame: it may hold a timer.
     Head,
-    /// What a folded tool call shows of its result.
+    /// The part of a result that a folded tool call shows.
     Result,
     /// A segment of its text.
     Segment(usize),
-    /// The newest rows of a text that is folded otherwise.
+    /// The newest rows of a text that is otherwise folded.
     Newest(usize),
 }
 
-/// What is kept of one entry.
+/// The cached layout of one entry.
 #[derive(Debug, Default)]
 pub(super) struct Laid {
     revision: u32,
@@ -39,7 +39,7 @@ pub(super) struct Laid {
 /// The parts of an entry that are shown, of which there may be thousands.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
-    /// What stands above the text.
+    /// The parts above the text.
     lead: Vec<Part>,
     segments: usize,
     newest: Option<usize>,
@@ -48,7 +48,7 @@ pub(super) struct Parts {
 #[derive(Debug)]
 struct Segment {
     range: Range<usize>,
-    /// Which of the entry's texts the range belongs to.
+    /// The text of the entry that the range belongs to.
     source: Source,
     /// It is a chunk of a long block of code.
     code: Option<Code>,
@@ -65,7 +65,7 @@ enum Source {
 }
 
 impl Laid {
-    /// Makes the segments those of the entry as it is now. Costs what is new since the last time.
+    /// Updates the segments for the current text. The cost grows only with the new text.
     pub(super) fn sync(&mut self, view: &View, at: usize) {
         let Some(body) = view.transcript.get(EntryId(at)) else { return };
         let (revision, text) = (view.transcript.revision(at), text(body));
@@ -142,7 +142,7 @@ impl Laid {
         segment.rows.as_deref()
     }
 
-    /// The height of a segment at this width, laid out if it is not known.
+    /// The height of a segment at this width. The segment is laid out if its height is unknown.
     pub(super) fn height(&mut self, body: &Body, at: usize, width: usize) -> usize {
         match self.segments.get(at) {
             Some(segment) if segment.width == width => segment.height,
@@ -150,7 +150,7 @@ impl Laid {
         }
     }
 
-    /// The rows of as many of the last segments as it takes for so many rows.
+    /// The rows of the last segments, as many segments as needed for this number of rows.
     pub(super) fn newest(
         &mut self,
         body: &Body,
@@ -168,18 +168,18 @@ impl Laid {
         found
     }
 
-    /// How high these parts of it are, of which some heights are guesses.
+    /// The height of these parts. Heights of segments that were not laid out are estimates.
     pub(super) fn guess(&self, parts: &Parts) -> usize {
         let text = if parts.segments > 0 { self.height } else { 0 };
         parts.lead.len() + text + parts.newest.unwrap_or(0)
     }
 
-    /// How high the segments before one are, of which some heights are guesses.
+    /// The height of the segments before one. Heights of segments that were not laid out are estimates.
     pub(super) fn guess_before(&self, at: usize) -> usize {
         self.segments.iter().take(at).map(|segment| segment.height).sum()
     }
 
-    /// Forgets the rows of a segment, though not how many there were.
+    /// Drops the rows of a segment, but keeps its height.
     pub(super) fn forget(&mut self, at: usize) {
         self.segments.get_mut(at).into_iter().for_each(|segment| segment.rows = None);
     }
@@ -257,7 +257,7 @@ impl Segment {
         };
         let piece = source.get(self.range.clone()).unwrap_or_default();
         let mut rows = Rows::default();
-        // A chunk ends with its line feed, which begins no row of its own; at the very end it is not shown either.
+        // A chunk ends with its line feed, which does not begin a new row. At the very end it is not shown either.
         let plain = piece.strip_suffix('\n').unwrap_or(piece);
         let plain = if is_last { plain.trim_end() } else { plain };
         if let Some(code) = &self.code {
@@ -301,7 +301,8 @@ fn push_chunk(code: &Code, piece: &str, (width, is_last): (usize, bool), rows: &
     }
 }
 
-/// Summaries of thoughts have headings, which are lines all in asterisks; nothing else in a thought is marked up.
+/// Lays out a thought. A line between two pairs of asterisks is a heading, as in summaries of thoughts; other
+/// Markdown is shown as it is.
 fn push_thought(text: &str, width: usize, rows: &mut Rows) {
     let heading = |line: &str| {
         let inside = line.trim().strip_prefix("**")?.strip_suffix("**")?;

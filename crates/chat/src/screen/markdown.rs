@@ -19,9 +19,9 @@ const OPTIONS: Options =
 /// Deeper lists and quotes are not indented further, so that text keeps its place on the screen.
 const MOST_LEVELS: usize = 8;
 
-/// Cuts a text into its blocks at the top level; all that is not sure yet is in the last range. The others stay as they
-/// are when text is appended: what a block is, is known once the first line of the next one is complete. Only
-/// definitions of links do not reach over a block.
+/// Cuts a text into its blocks at the top level. Text that may still change is in the last range. The other ranges
+/// stay when text is appended, because the kind of a block is certain once the first line of the next block is
+/// complete. Definitions of links are found only in their own block.
 pub(super) fn blocks(text: &str) -> Vec<Range<usize>> {
     let complete = text.rfind('\n').and_then(|end| text.get(..=end)).unwrap_or_default();
     let mut starts = Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn blocks(text: &str) -> Vec<Range<usize>> {
             _ => {}
         }
     }
-    // What stands before the first block, such as white space, belongs to it.
+    // Text before the first block, such as white space, belongs to that block.
     match starts.first_mut() {
         Some(first) => *first = 0,
         None => starts.push(0),
@@ -50,7 +50,7 @@ pub(super) fn rows(text: &str, width: usize) -> Rows {
     rows_in(text, width, Ink::default())
 }
 
-/// As [`rows`], with an ink for all that has no other.
+/// As [`rows`], with a default ink.
 pub(super) fn rows_in(text: &str, width: usize, base: Ink) -> Rows {
     let mut layout = Layout { width: width.max(8), base, ..Layout::default() };
     layout.inline.set(base);
@@ -67,7 +67,7 @@ struct Layout {
     width: usize,
     base: Ink,
     inline: Inline,
-    /// What stands before each row, outermost first.
+    /// The prefixes of each row, outermost first.
     levels: Vec<Level>,
     /// The number of the next item of each open list; `None` for bullets.
     lists: Vec<Option<u64>>,
@@ -78,7 +78,7 @@ struct Layout {
     wants_gap: bool,
 }
 
-/// What a quote or a list item puts before its rows.
+/// The prefixes that a quote or a list item adds to its rows.
 struct Level {
     first: Line,
     rest: Line,
@@ -95,7 +95,7 @@ impl Layout {
                 self.inline.code(&text);
             }
             Event::Html(text) | Event::InlineHtml(text) => self.inline.html(&text),
-            // Who breaks a line in an answer means it.
+            // A line break in an answer is intended, so that it is kept.
             Event::SoftBreak | Event::HardBreak => self.inline.line_break(),
             Event::Rule => self.rule(),
             Event::TaskListMarker(is_done) => {
@@ -174,7 +174,7 @@ impl Layout {
         }
     }
 
-    /// Ends a block that wants a free row behind it.
+    /// Ends a block that needs an empty row after it.
     fn end_block(&mut self) {
         self.flush();
         self.wants_gap = true;
@@ -192,7 +192,8 @@ impl Layout {
         self.rows.push_line(line, width, &first, &rest);
     }
 
-    /// What stands before the next row and those after it, and the width that is left. Leaves a free row if one is due.
+    /// The prefixes of the next row and of the rows after it, and the width that is left. Adds an empty row if one is
+    /// due.
     fn prefixes(&mut self) -> (Line, Line, usize) {
         if std::mem::take(&mut self.wants_gap) && !self.rows.is_empty() {
             let quote = |line: &Line| line.text.starts_with('▎');

@@ -1,7 +1,7 @@
-//! The transcript as a roll of rows, of which only those in sight, and their neighbours, are ever laid out.
+//! The transcript as a roll of rows. Only the visible rows and their neighbours are laid out.
 //!
-//! The place on the roll is an entry, a part of it and a row, never a number of rows from the top: that would need
-//! the height of everything above.
+//! A place on the roll is an entry, a part of it and a row. It is not a number of rows from the top, because that
+//! would need the height of everything above.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -12,10 +12,10 @@ use super::laid::{Laid, Part, Parts, text};
 use super::model::{Body, EntryId, View};
 use super::rows::Rows;
 
-/// How many segments keep their rows: enough for many screens, few beside a long conversation.
+/// How many segments keep their rows: enough for many screens, but few compared to a long conversation.
 const KEPT: usize = 1024;
 
-/// Where on the roll the screen begins.
+/// The position at the top of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) entry: usize,
@@ -31,7 +31,7 @@ pub(super) struct Slice {
     pub(super) rows: Range<usize>,
 }
 
-/// What is kept between frames.
+/// The layout that is cached between frames.
 #[derive(Debug, Default)]
 pub(super) struct Roll {
     laid: Vec<Laid>,
@@ -41,7 +41,7 @@ pub(super) struct Roll {
     kept: VecDeque<(usize, usize)>,
 }
 
-/// What everything that is kept depends on.
+/// The inputs of the cached layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Key {
     generation: u64,
@@ -51,7 +51,7 @@ struct Key {
 }
 
 impl Roll {
-    /// Gets ready for a frame of this width. What follows must be asked about the same view.
+    /// Prepares a frame of this width. Later calls must pass the same view.
     pub(super) fn sync(&mut self, view: &View, width: usize) {
         let key = Key {
             generation: view.transcript.generation(),
@@ -100,12 +100,12 @@ impl Roll {
         (0..view.transcript.len()).find_map(|entry| self.first_of(view, entry))
     }
 
-    /// The first row of an entry, or of the next one that is shown.
+    /// The first row of an entry, or of the next visible entry.
     pub(super) fn at_entry(&mut self, view: &View, entry: usize) -> Option<Place> {
         (entry..view.transcript.len()).find_map(|entry| self.first_of(view, entry))
     }
 
-    /// The place so many rows above, and how many there were too few.
+    /// The place this number of rows above, and the number of rows that were missing.
     pub(super) fn up(&mut self, view: &View, mut place: Place, mut rows: usize) -> (Place, usize) {
         while place.row < rows {
             rows -= place.row;
@@ -119,7 +119,7 @@ impl Roll {
         (place, 0)
     }
 
-    /// The place so many rows below, which may be behind the last row.
+    /// The place this number of rows below, which may be after the last row.
     pub(super) fn down(&mut self, view: &View, mut place: Place, mut rows: usize) -> Place {
         loop {
             let left = self.height(view, place.entry, place.part).saturating_sub(place.row);
@@ -138,7 +138,7 @@ impl Roll {
         }
     }
 
-    /// The same place after things have changed, or the nearest one that still exists.
+    /// The same place after a change, or the nearest place that still exists.
     pub(super) fn settle(&mut self, view: &View, place: Place) -> Option<Place> {
         let parts = self.parts(view, place.entry);
         let Some(part) = parts.from(place.part).or(parts.last()) else {
@@ -149,7 +149,7 @@ impl Roll {
         Some(Place { entry: place.entry, part, row })
     }
 
-    /// How many rows there are, and how many are above a place; exact for what was seen, guessed for the rest.
+    /// The number of all rows, and of the rows above a place. Rows that were never on the screen are estimated.
     pub(super) fn extent(&self, place: Place) -> (usize, usize) {
         let inside = match (self.laid.get(place.entry), place.part) {
             (Some(laid), Part::Segment(at)) => laid.guess_before(at) + place.row,
@@ -208,7 +208,7 @@ impl Roll {
         }
     }
 
-    /// The place behind the last row of the part above.
+    /// The place after the last row of the part above.
     fn previous(&mut self, view: &View, place: Place) -> Option<Place> {
         let above = self.parts(view, place.entry).before(place.part);
         let above = above.map(|part| (place.entry, part));
@@ -252,14 +252,14 @@ impl Roll {
     }
 }
 
-/// A row is left free above each entry but the first; calls of tools stand together.
+/// Each entry but the first has an empty row above it. Successive tool calls have none between them.
 fn wants_gap(view: &View, entry: usize, body: &Body) -> bool {
     let above = (0..entry).rev().filter_map(|at| view.transcript.get(EntryId(at)));
     let above = above.into_iter().find(|body| fold(view, body) != Fold::Hidden);
     above.is_some_and(|above| !matches!((above, body), (Body::Tool(_), Body::Tool(_))))
 }
 
-/// About how high an entry is that was never laid out.
+/// The estimated height of an entry that was never laid out.
 fn guess(view: &View, body: &Body, width: usize) -> usize {
     match fold(view, body) {
         Fold::Full => text(body).len() / width.max(1) + 2,

@@ -14,14 +14,14 @@ pub(super) struct Rows {
 
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    /// Where its text ends; it begins where the one before it ends.
+    /// The end of its text. It begins at the end of the piece before.
     end: usize,
     ink: Ink,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    /// Where its pieces end; they begin where those of the row before end.
+    /// The end of its pieces. They begin at the end of the row before.
     end: usize,
     ground: Ground,
 }
@@ -30,7 +30,7 @@ struct Row {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
     pub(super) text: String,
-    /// Where each ink ends.
+    /// The end of each ink.
     inks: Vec<(usize, Ink)>,
 }
 
@@ -95,7 +95,7 @@ impl Rows {
         (row.map(|row| row.ground).unwrap_or_default(), pieces)
     }
 
-    /// Adds to the row that is being made.
+    /// Adds to the current row.
     pub(super) fn push(&mut self, text: &str, ink: Ink) {
         if !text.is_empty() {
             self.text.push_str(text);
@@ -103,12 +103,13 @@ impl Rows {
         }
     }
 
-    /// Ends the row that is being made.
+    /// Ends the current row.
     pub(super) fn end_row(&mut self, ground: Ground) {
         self.rows.push(Row { end: self.pieces.len(), ground });
     }
 
-    /// Adds a line, broken at `width` cells without its prefixes: `first` before its first row, `rest` before the others.
+    /// Adds a line, broken at `width` cells without its prefixes: `first` before its first row, `rest` before the
+    /// others.
     pub(super) fn push_line(&mut self, line: &Line, width: usize, first: &Line, rest: &Line) {
         for (at, part) in wrap::rows(&line.text, width).into_iter().enumerate() {
             let prefix = if at == 0 { first } else { rest };
@@ -118,7 +119,7 @@ impl Rows {
         }
     }
 
-    /// Adds a part of a line to the row that is being made.
+    /// Adds a part of a line to the current row.
     pub(super) fn push_part(&mut self, line: &Line, part: std::ops::Range<usize>) {
         for (text, ink) in line.pieces(part) {
             self.push(text, ink);
@@ -144,7 +145,7 @@ impl Rows {
         }
     }
 
-    /// Adds code, which keeps its line breaks and is cut, not wrapped, so that what is copied is what was written.
+    /// Adds code. It keeps its line breaks and is cut instead of wrapped, so that copied text equals the source.
     pub(super) fn push_code(
         &mut self,
         code: &str,
@@ -155,7 +156,7 @@ impl Rows {
         self.push_scanned(code, Scanner::new(language), width, margins);
     }
 
-    /// As [`Self::push_code`], with colours that go on from what stands before.
+    /// As [`Self::push_code`], with the scanner's state from the code before.
     pub(super) fn push_scanned(
         &mut self,
         code: &str,
@@ -177,13 +178,13 @@ impl Rows {
         }
     }
 
-    /// The last rows, at most so many.
+    /// The range of the last `keep` rows.
     pub(super) fn keep_last(&self, keep: usize) -> std::ops::Range<usize> {
         self.len().saturating_sub(keep)..self.len()
     }
 }
 
-/// Appends text with its tabs as spaces up to every fourth place of the string, and line feeds as spaces.
+/// Appends text. Tabs become spaces up to the next multiple of four characters, and line feeds become spaces.
 fn push_expanded(text: &str, out: &mut String) {
     if !text.contains(['\t', '\n']) {
         out.push_str(text);

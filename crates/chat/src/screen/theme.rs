@@ -1,14 +1,14 @@
-//! How the meaning of a text looks: on this background, with as many colours as the terminal has.
+//! Maps the meaning of a text to its look, for the terminal's background and number of colours.
 
 use ratatui::style::{Color, Modifier, Style};
 
 use super::colour::{Rgb, indexed, nearest_index};
 use super::ink::{Ground, Ink, Tone};
 
-/// The least contrast between letters and what is under them, as WCAG 2.1 level AA asks of text.
+/// The least contrast between letters and their background, as WCAG 2.1 level AA requires for text.
 pub const CONTRAST: f64 = 4.5;
 
-/// How many colours there are.
+/// The number of colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Depth {
     /// The 16 colours that users choose themselves.
@@ -17,11 +17,11 @@ pub enum Depth {
     True,
     /// The 240 fixed colours of the xterm palette.
     TwoHundredFiftySix,
-    /// None: nobody wants them (`NO_COLOR`), or there are none.
+    /// No colours, because the user does not want them (`NO_COLOR`) or the terminal has none.
     Without,
 }
 
-/// What the terminal shows where nothing is painted.
+/// The terminal's own background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Background {
     /// Dark; how dark is unknown.
@@ -32,7 +32,7 @@ pub enum Background {
     Light,
 }
 
-/// The look of everything, made once for a background and a depth.
+/// The styles of all texts, made once for a background and a depth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Theme {
     depth: Depth,
@@ -41,7 +41,7 @@ pub struct Theme {
 }
 
 impl Background {
-    /// The colour, which is a guess where only its lightness is known.
+    /// The colour. It is a guess if only the lightness is known.
     #[must_use]
     pub fn rgb(self) -> Rgb {
         match self {
@@ -53,8 +53,8 @@ impl Background {
 }
 
 impl Background {
-    /// What `COLORFGBG` tells where the terminal does not answer: it ends with the number of the background among the 16
-    /// colours, of which 7 and those from 9 on are light. Dark otherwise.
+    /// Reads `COLORFGBG`, for a terminal that does not answer. The value ends with the number of the background among
+    /// the 16 colours: 7 and 9 to 15 are light. The default is dark.
     #[must_use]
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
         let value = variable("COLORFGBG").unwrap_or_default();
@@ -66,7 +66,7 @@ impl Background {
 }
 
 impl Depth {
-    /// The depth that the environment tells: `NO_COLOR` (no-color.org), `COLORTERM` and `TERM`.
+    /// Reads the depth from the environment: `NO_COLOR` (no-color.org), `COLORTERM` and `TERM`.
     #[must_use]
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
         let value = |name| variable(name).unwrap_or_default();
@@ -85,7 +85,7 @@ impl Depth {
 }
 
 impl Theme {
-    /// The look on this background.
+    /// Makes the theme for this background.
     #[must_use]
     pub fn new(background: Background, depth: Depth) -> Self {
         let ground = |ground| match depth {
@@ -125,14 +125,14 @@ impl Theme {
         modifier.set(Modifier::ITALIC, ink.is_italic || ground == Ground::Thought);
         modifier.set(Modifier::CROSSED_OUT, ink.is_struck);
         modifier.set(Modifier::UNDERLINED, ink.is_underlined);
-        // Without a ground of its own it is reversed.
+        // A selection without a ground of its own is reversed.
         let is_reversed = ground == Ground::Selected && under == Color::Reset;
         modifier.set(Modifier::REVERSED, is_reversed);
         Style::new().fg(letters.unwrap_or_default()).bg(under).add_modifier(modifier)
     }
 }
 
-/// What is bold where it cannot have a colour.
+/// Tones that are bold if they cannot have a colour.
 fn stands_out(tone: Tone) -> bool {
     matches!(tone, Tone::Accent | Tone::Failure | Tone::Heading | Tone::Warning)
 }
@@ -145,7 +145,7 @@ fn rgb(Rgb(r, g, b): Rgb) -> Color {
     Color::Rgb(r, g, b)
 }
 
-/// Lighter than the terminal's on dark ones, darker on light ones; `None` is the terminal's own.
+/// A ground lighter than a dark terminal's, or darker than a light one's. `None` is the terminal's own.
 fn true_ground(ground: Ground, terminal: Rgb) -> Option<Rgb> {
     let (towards, is_dark) =
         if terminal.is_dark() { (Rgb::WHITE, true) } else { (Rgb::BLACK, false) };
@@ -171,7 +171,7 @@ fn true_tone(tone: Tone, on: Ground, terminal: Rgb) -> Option<Rgb> {
     let ground = true_ground(on, terminal);
     let wanted = match hue(tone, terminal.is_dark()) {
         Some(hue) => hue,
-        // The terminal's own letters are the right ones on its own ground, and only there are they known to be.
+        // The terminal's own letters are known to be legible only on its own ground.
         None if ground.is_none() => return None,
         None if on == Ground::Thought && terminal.is_dark() => Rgb(0xb4, 0xb4, 0xc2),
         None if on == Ground::Thought => Rgb(0x4c, 0x4c, 0x58),
@@ -181,7 +181,8 @@ fn true_tone(tone: Tone, on: Ground, terminal: Rgb) -> Option<Rgb> {
     Some(wanted.legible_on(ground.unwrap_or(terminal), CONTRAST))
 }
 
-/// The nearest fixed colour, taken towards lighter on dark and darker on light terminals, so that it never vanishes.
+/// The nearest fixed colour that is lighter than a dark terminal, or darker than a light one, so that the ground
+/// stays visible.
 fn indexed_ground(ground: Ground, terminal: Rgb) -> Option<u8> {
     let wanted = true_ground(ground, terminal)?;
     if ground == Ground::Selected {
@@ -224,9 +225,9 @@ fn hue(tone: Tone, is_dark: bool) -> Option<Rgb> {
     Some(if is_dark { dark } else { light })
 }
 
-/// Backgrounds of the 16 colours, which users choose themselves: the two greys alone are calm in every palette. Letters
-/// on them are of the 16 colours too, so that a thought can be read even where the terminal's own ground was guessed
-/// wrong. What is selected is reversed instead.
+/// Backgrounds of the 16 colours. Users choose these colours themselves, and only the two greys are calm in every
+/// palette. Letters on them are of the 16 colours too, so that a thought can be read even if the terminal's own
+/// ground was guessed wrong. A selected row is reversed instead.
 fn sixteen_ground(ground: Ground, is_dark: bool) -> Color {
     match (ground, is_dark) {
         (Ground::Thought, true) => Color::DarkGray,
@@ -237,8 +238,8 @@ fn sixteen_ground(ground: Ground, is_dark: bool) -> Color {
     }
 }
 
-/// Letters of the 16 colours. Where nobody said whether the terminal is dark, only those that can be read on white and on
-/// black alike, which are few.
+/// Letters of the 16 colours. If the terminal's background is unknown, only the few colours that can be read on both
+/// white and black.
 fn sixteen_tone(tone: Tone, on: Ground, background: Background) -> Color {
     let is_dark = background.rgb().is_dark();
     match (on, is_dark) {

@@ -20,7 +20,7 @@ pub(super) fn text_width(screen: u16) -> usize {
     usize::from(screen.saturating_sub(LEFT + RIGHT)).max(8)
 }
 
-/// Paints the slices from the top of `area` on, and returns for each row what is there.
+/// Paints the slices from the top of `area` on, and returns the entry and part of each row.
 pub(super) fn paint(
     canvas: &mut Canvas<'_>,
     view: &View,
@@ -70,7 +70,7 @@ pub(super) fn paint(
     rows
 }
 
-/// Paints the scroll bar, where there is something to scroll.
+/// Paints the scroll bar, if the transcript is longer than the screen.
 pub(super) fn paint_bar(
     canvas: &mut Canvas<'_>,
     roll: &Roll,
@@ -84,7 +84,7 @@ pub(super) fn paint_bar(
     }
     let thumb = (height * height / total).clamp(1, height);
     let room = height - thumb;
-    // Heights that were never seen are guesses, but the end is known to be the end.
+    // Heights may be estimates, but the last row is known to be the end.
     let start = if is_last { room } else { (above * room / (total - height).max(1)).min(room) };
     for y in (area.top()..area.bottom()).skip(start).take(thumb) {
         let place = (area.right().saturating_sub(1), y);
@@ -100,7 +100,7 @@ fn paint_focus(canvas: &mut Canvas<'_>, rows: &[(EntryId, Part)], focus: EntryId
     }
 }
 
-/// Where on the screen the rows of a part are.
+/// The screen area of a part's rows.
 #[derive(Clone, Copy)]
 struct Strip {
     x: u16,
@@ -156,7 +156,7 @@ impl Strip {
         }
     }
 
-    /// Lays a ground over the block, or a bar beside it where there are no colours.
+    /// Fills the block with a ground, or draws a bar at its side if there are no colours.
     fn shade(self, canvas: &mut Canvas<'_>, ground: Ground, height: u16) {
         let area = Rect::new(self.x + 1, self.y, self.end.saturating_sub(self.x + 1), height);
         canvas.ground(area, ground);
@@ -167,7 +167,7 @@ impl Strip {
         }
     }
 
-    /// What stands beside the first row of an entry.
+    /// Paints the mark in front of the first row of an entry.
     fn mark(self, canvas: &mut Canvas<'_>, body: &Body, y: u16) {
         let (mark, tone, ground) = match body {
             Body::User(_) => ("›", Tone::Accent, Ground::User),

@@ -34,15 +34,15 @@ pub(super) fn cut(text: &str, width: usize) -> Vec<Range<usize>> {
     rows
 }
 
-/// As [`rows`], where each byte takes one cell.
+/// As [`rows`], for text in which each byte takes one cell.
 fn plain_rows(text: &str, width: usize, rows: &mut Vec<Range<usize>>) {
     let bytes = text.as_bytes();
     let mut start = 0;
     while bytes.len() - start > width {
-        // A space right behind the last cell is a place to break, too.
+        // A space right after the last cell is a place to break, too.
         let window = bytes.get(start..=start + width).unwrap_or_default();
         match window.iter().rposition(|byte| *byte == b' ') {
-            // Only indentation stands before the word, so it would be in vain to break.
+            // Break only if the row has more than indentation before the word.
             Some(at) if window.iter().take(at).any(|byte| *byte != b' ') => {
                 rows.push(start..trimmed(bytes, start, start + at));
                 start += at + 1;

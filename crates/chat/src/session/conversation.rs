@@ -108,8 +108,8 @@ impl Conversation {
         sent
     }
 
-    /// Plans a compression. The last turn stays, and as many turns before it as fit into `room` tokens. Returns `None`
-    /// if there is no turn to summarise.
+    /// Plans a compression. The last turn stays, and as many turns before it as fit into `room` tokens. Returns
+    /// `None` if there is no turn to summarise.
     #[must_use]
     pub fn plan(&self, room: u64) -> Option<Plan> {
         let start = self.start();

@@ -1,4 +1,4 @@
-//! Counts the request that would be sent: the one that is built, piece by piece.
+//! Counts the tokens of the next request from its real body, piece by piece.
 
 use super::message::{Count, Counted};
 use thinkthrough_core::exchange::build;
@@ -6,7 +6,7 @@ use thinkthrough_core::request::Request;
 use thinkthrough_core::tokens::{EffectiveCount, Piece, PieceKey, Tokenizer};
 use thinkthrough_json::{Doc, Val};
 
-/// Counts requests; only what was not there in the last one is read.
+/// Counts requests. Only pieces that were not in the last request are tokenized.
 pub struct Counter<'t> {
     counts: EffectiveCount<'t>,
 }
@@ -37,8 +37,8 @@ impl std::fmt::Debug for Counter<'_> {
     }
 }
 
-/// A body cut between the elements of its arrays: every byte is in exactly one piece, in order, so the count is that of
-/// the whole body, and a message that was there before is a piece that was there before.
+/// Cuts a body between the elements of its arrays. Every byte is in exactly one piece, in order, so that the sum is
+/// the count of the whole body, and an old message is again the same piece.
 fn pieces(body: &str) -> Vec<&str> {
     let mut cuts = vec![0];
     if let Ok(doc) = Doc::parse_str(body) {

@@ -10,7 +10,7 @@ use thinkthrough_core::content::{Block, Content, Speaker, Thinking, ToolCall, To
 use thinkthrough_core::tokens::TokenCount;
 use thinkthrough_json::Val;
 
-/// Shows messages that were said earlier.
+/// Adds earlier messages to the transcript.
 pub(super) fn show(contents: &[Content], transcript: &mut Transcript) {
     let mut calls: Vec<(Option<String>, EntryId)> = Vec::new();
     for content in contents {
@@ -26,7 +26,7 @@ pub(super) fn show(contents: &[Content], transcript: &mut Transcript) {
             transcript.push(Body::Notice(Level::Info, text));
         }
     }
-    // What has no result now will never have one.
+    // A call without a result at this point will never get one.
     for (_, id) in calls {
         transcript.edit(id, |body| {
             if let Body::Tool(tool) = body
@@ -38,7 +38,7 @@ pub(super) fn show(contents: &[Content], transcript: &mut Transcript) {
     }
 }
 
-/// Shows the head of a thought that only its reported tokens tell of.
+/// Shows the head of a withheld thought, of which the conversation has only the number of tokens.
 pub(super) fn show_withheld(content: &Content, transcript: &mut Transcript) {
     if let Some(count) = withheld(content) {
         let mut thought = Thought::stored(String::new(), ThoughtState::Withheld, None);
@@ -101,14 +101,14 @@ fn thought(thinking: &Thinking, tokens: Option<TokenCount>) -> Thought {
     thought
 }
 
-/// A call that begins.
+/// A running call.
 pub(super) fn tool(call: &ToolCall) -> Tool {
     let mut tool = Tool::call(call.name.clone(), summary(call));
     call.parameters.as_text().clone_into(&mut tool.arguments);
     tool
 }
 
-/// Puts a result under its call.
+/// Adds a result to its call.
 pub(super) fn give(
     transcript: &mut Transcript,
     id: EntryId,
@@ -131,7 +131,7 @@ fn text_of(response: &ToolResponse) -> String {
     response.result.text()
 }
 
-/// The first argument that is a word: a path, a pattern, a command.
+/// The first argument that is a text: a path, a pattern, a command.
 fn summary(call: &ToolCall) -> String {
     use thinkthrough_core::content::Parameters;
     match &call.parameters {

@@ -16,7 +16,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The formats, their names, and what they are.
+    /// The formats, with their names and descriptions.
     pub const ALL: [(&'static str, Format, &'static str); 3] = [
         ("md", Format::Markdown, "Markdown, can be edited and imported"),
         ("html", Format::Html, "a page for reading"),
@@ -29,7 +29,7 @@ impl Format {
         Self::ALL.into_iter().find(|(known, ..)| *known == name).map(|(_, format, _)| format)
     }
 
-    /// The format that a file's name says.
+    /// The format for a file's extension.
     #[must_use]
     pub fn of(path: &Path) -> Option<Self> {
         match path.extension().and_then(OsStr::to_str) {
@@ -41,7 +41,7 @@ impl Format {
     }
 }
 
-/// The values of `--thoughts`, and what they are. `None` leaves thoughts out.
+/// The values of `--thoughts`, with their descriptions. `None` leaves thoughts out.
 pub(super) const THOUGHTS: [(&str, Option<ThoughtForm>, &str); 4] = [
     ("callout", Some(ThoughtForm::Callout), "as callouts in Markdown"),
     ("details", Some(ThoughtForm::Details), "as sections that open in Markdown"),

@@ -1,4 +1,4 @@
-//! What keys do.
+//! Key bindings.
 
 use super::Session;
 use super::command;
@@ -10,7 +10,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::time::Duration;
 use thinkthrough_core::settings::Display;
 
-/// For so long after Ctrl-C has stopped something, pressing it again means the same.
+/// Within this time after Ctrl-C has stopped something, another Ctrl-C does not prepare to leave.
 const SAME_PRESS: Duration = Duration::from_secs(1);
 /// Lines that one key moves.
 const LINE: isize = 1;
@@ -60,11 +60,11 @@ impl Session {
         }
     }
 
-    /// What is pasted goes where a key would go.
+    /// Pastes text into the open list's filter, or else into the composer.
     pub(super) fn on_paste(&mut self, text: &str) {
         match &mut self.picker {
             Some(Picker::Choice(choice)) => return choice.narrow(text),
-            // Whoever writes has read enough.
+            // A user who pastes has finished reading.
             Some(Picker::Page { .. }) => self.picker = None,
             Some(Picker::Completions { .. }) | None => {}
         }
@@ -100,7 +100,7 @@ impl Session {
         }
         let (text, mentions) = (self.composer.whole(), self.composer.mentions());
         if command::is_bare(&text) {
-            // The menu was closed; a slash alone is nothing to send.
+            // The menu was closed, and a slash alone cannot be sent.
             return self.refresh_completions();
         }
         self.picker = None;
@@ -110,7 +110,7 @@ impl Session {
         } else if command::is_command(&text) {
             self.run_command(&text);
         } else if self.reply(&text) {
-            // A tool has its answer.
+            // The text was the answer to a tool's question.
         } else if let Some(command) = shell_command(&text) {
             self.run_shell(command);
         } else {
@@ -124,7 +124,7 @@ impl Session {
         self.refresh_completions();
     }
 
-    /// Ctrl-C: stops, else throws away what is written, else leaves when pressed twice at rest.
+    /// Ctrl-C: closes a list or stops the answer, else clears the composer, else leaves when pressed twice at rest.
     fn interrupt(&mut self, was_leaving: bool) {
         if self.picker.take().is_some() {
             return;
@@ -139,7 +139,7 @@ impl Session {
         if !self.composer.is_empty() {
             return self.composer.clear();
         }
-        // The second press of two quick ones was for what the first has stopped.
+        // A quick second press was meant to stop the same work.
         if self.stopped_at.is_some_and(|at| self.view.now < at + SAME_PRESS) {
             return;
         }
@@ -159,7 +159,7 @@ impl Session {
         }
     }
 
-    /// Shows thoughts, or no longer. Everything counts as hidden that does not show their text by itself.
+    /// Switches between showing and hiding thoughts. All modes but `show` count as hidden.
     pub(super) fn toggle_thinking(&mut self) {
         let display = match self.layers.resolve().display.value {
             Display::Show => Display::Off,
@@ -186,7 +186,7 @@ impl Session {
         }
     }
 
-    /// Writes how thoughts are shown now into the user's configuration, where it counts for every session.
+    /// Writes the current display of thoughts into the user's configuration, for every session.
     pub(super) fn keep_display(&mut self) {
         let display = self.layers.resolve().display.value;
         let own = self.layers.model.display.map(|_| self.model.name.clone());
@@ -195,7 +195,7 @@ impl Session {
         }
         self.layers.user.display = Some(display);
         self.layers.model.display = self.layers.model.display.and(Some(display));
-        // Said below, it need not be said for the session, unless a profile says otherwise.
+        // A lower layer now has this value, so that the session layer needs it only if a profile overrides it.
         self.layers.session.display = None;
         self.layers.conversation.display = None;
         if self.layers.resolve().display.value != display {
@@ -205,7 +205,7 @@ impl Session {
         self.effect(Effect::Write(Write::Display(display, own)));
     }
 
-    /// What is said about all thoughts takes back what was chosen for single ones: the last word counts.
+    /// A change of the mode for all thoughts resets the choices for single thoughts, because the latest command wins.
     pub(super) fn follow_mode(&mut self, display: Display, shows_thoughts: bool) {
         if (self.view.display, self.view.shows_thoughts) != (display, shows_thoughts) {
             self.view.transcript.follow_mode();

@@ -1,39 +1,39 @@
-//! The layers of settings that a session works with, and how they are changed.
+//! The layers of settings of a session, and their changes.
 
 use thinkthrough_core::settings::{Key, Layer, Partial, Resolved, SettingError, Source, resolve};
 
-/// What each layer says. The built-in values lie below them.
+/// The settings of each layer. The built-in values are the lowest layer.
 #[derive(Clone, Debug, Default)]
 pub struct Layers {
-    /// What is known about the model.
+    /// Values from the rule of the model.
     pub rule: Partial,
     /// The user's configuration.
     pub user: Partial,
-    /// What the configuration says under the model.
+    /// The configuration's values for this model.
     pub model: Partial,
     /// The settings that the conversation was held with.
     pub conversation: Partial,
     /// The profile in use, with its name.
     pub profile: Option<(String, Partial)>,
-    /// Said in this session.
+    /// Settings of this session.
     pub session: Partial,
 }
 
 /// A setting was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Which one.
+    /// The setting.
     pub key: Key,
     /// The value before.
     pub old: String,
-    /// The value that holds now.
+    /// The current value.
     pub new: String,
-    /// Where the value that holds now comes from.
+    /// The layer that supplies the current value.
     pub source: Source,
 }
 
 impl Layers {
-    /// What holds now.
+    /// Merges the layers into the effective settings.
     #[must_use]
     pub fn resolve(&self) -> Resolved {
         let layer = |source, values: &Partial| Layer { source, values: values.clone() };
@@ -50,17 +50,17 @@ impl Layers {
         resolve(&layers)
     }
 
-    /// Says a value for this session.
+    /// Sets a value for this session.
     ///
     /// # Errors
-    /// When there is no such setting, or it does not take the value; everything stays as it was then.
+    /// When there is no such setting, or it does not accept the value. In this case nothing changes.
     pub fn set(&mut self, name: &str, value: &str) -> Result<Change, SettingError> {
         let before = self.resolve();
         let key = self.session.set(name, value)?;
         Ok(self.change(key, &before))
     }
 
-    /// Takes back what was said in this session and earlier in the conversation; the layers below count again.
+    /// Removes a setting from the session and the conversation, so that the lower layers apply again.
     ///
     /// # Errors
     /// When there is no such setting.
@@ -72,7 +72,7 @@ impl Layers {
         Ok(self.change(key, &before))
     }
 
-    /// Everything that holds and is not built in, as a profile keeps it.
+    /// All settings that are not built in, as a profile stores them.
     #[must_use]
     pub fn said(&self) -> Partial {
         let resolved = self.resolve();
@@ -92,19 +92,19 @@ impl Layers {
     }
 }
 
-/// The same values, but for one key.
+/// The same values without one key.
 fn without(said: &Partial, key: Key) -> Partial {
     let mut rest = Partial::default();
     for other in Key::ALL.into_iter().filter(|other| *other != key) {
         if let Some(value) = said.get(other) {
-            // It was accepted once.
+            // The value was accepted before.
             let _ = rest.set(other.as_str(), &value);
         }
     }
     rest
 }
 
-/// The key of a name, those of other systems included.
+/// The setting of a name. Names of other systems are accepted too.
 fn known(name: &str) -> Result<Key, SettingError> {
     match name {
         "thinking.context_mode" => Ok(Key::IncludeInContext),

@@ -1,4 +1,4 @@
-//! What can happen to a session, and what it wants done.
+//! Messages that a session receives, and effects that it asks its driver to carry out.
 
 use crossterm::event::KeyEvent;
 use std::path::PathBuf;
@@ -19,10 +19,11 @@ use crate::attachment::Mentioned;
 use crate::export::ThoughtForm;
 use crate::screen::model::EntryId;
 
-/// Numbers the questions of a session, so that what a stopped one still says is not taken for the next one's.
+/// The number of a question in a session, so that late events of a stopped question are not taken for events of the
+/// next one.
 pub type RunId = u64;
 
-/// Something happened.
+/// An input of the session.
 #[derive(Debug)]
 pub enum Message {
     /// A key was pressed.
@@ -35,7 +36,7 @@ pub enum Message {
     Pick(usize),
     /// Time passed, or the terminal has another size.
     Tick,
-    /// The question under way says something.
+    /// An event of the question in progress.
     Progress(RunId, Progress),
     /// The model was changed, or could not be.
     Chosen(Result<Box<Model>, String>),
@@ -63,22 +64,22 @@ pub enum Message {
     Ran(RunId, String, bool),
     /// The user's editor has ended with this text.
     Edited(Result<String, String>),
-    /// The model of this name answered something aside, for this.
+    /// The token usage of a side request to the model of this name.
     Paid(String, Option<Usage>),
-    /// The server of the model of this name told its context window.
+    /// The context window of the model of this name, as its server reports it.
     Window(String, u64),
-    /// Something outside the conversation is not as it should be.
+    /// A warning about something outside the conversation.
     Warned(String),
-    /// Something was done that only needs to be said.
+    /// A finished action, or its failure, to show as a notice.
     Said(Result<String, String>),
 }
 
-/// What the question under way says.
+/// An event of the running question.
 #[derive(Debug)]
 pub enum Progress {
     /// A request goes out.
     Outgoing {
-        /// What the user should know about it.
+        /// Warnings for the user about this request.
         warnings: Vec<Problem>,
     },
     /// A thought begins; the number is the index of its block in this answer.
@@ -91,12 +92,12 @@ pub enum Progress {
         block: usize,
         /// Only an opaque payload came.
         is_withheld: bool,
-        /// The text that stands instead of what grew.
+        /// The text that replaces the deltas.
         whole: Option<String>,
     },
     /// Visible text grows.
     TextGrows(usize, String),
-    /// The text that stands instead of what grew.
+    /// The text that replaces the deltas.
     TextIs(usize, String),
     /// The model calls a tool.
     Calls(usize, ToolCall),
@@ -104,19 +105,19 @@ pub enum Progress {
     Asks(Permission),
     /// A call began to run.
     Runs {
-        /// The call's place among those of its answer.
+        /// The index of the call in its answer.
         call: usize,
     },
-    /// A tool gave something.
+    /// A tool returned a result.
     Gave {
-        /// The call's place among those of its answer.
+        /// The index of the call in its answer.
         call: usize,
-        /// What it gave.
+        /// The tool's result.
         response: ToolResponse,
         /// How long it ran.
         took: Duration,
     },
-    /// Something was found in the answer.
+    /// A problem of the answer.
     Finding(Problem),
     /// The request waits before it goes out again.
     Retries {
@@ -125,13 +126,13 @@ pub enum Progress {
         /// How long.
         wait: Duration,
     },
-    /// Something to look at.
+    /// A warning.
     Warns(String),
-    /// So many reasoning tokens are used in this conversation.
+    /// The number of reasoning tokens used in this conversation.
     Spent(u64),
     /// A message is complete and part of the conversation.
     Added(Box<Content>),
-    /// The question is done with.
+    /// The question has ended.
     Done(Ended),
 }
 
@@ -140,39 +141,39 @@ pub enum Progress {
 pub struct Ended {
     /// Why there is no proper answer, in a sentence.
     pub failure: Option<String>,
-    /// What is to be said of an answer that came and is not what was asked for, in a sentence.
+    /// A note about an answer that is incomplete or not what the user asked for, in a sentence.
     pub note: Option<String>,
     /// The user stopped it.
     pub is_stopped: bool,
 }
 
-/// A tool that waits for the user's word.
+/// A tool that waits for the user's permission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permission {
     /// The provider's id of the call.
     pub call_id: Option<String>,
     /// The tool's name.
     pub tool: String,
-    /// What is asked, in a few words.
+    /// The question, in a few words.
     pub title: String,
-    /// What the tool would do: a command, a difference.
+    /// The command or the diff that the user decides about.
     pub detail: String,
     /// The language of `detail`.
     pub language: String,
-    /// What "always" would allow.
+    /// The scope of the answer "always", in words.
     pub grant: String,
     /// The tool only reads.
     pub reads_only: bool,
 }
 
-/// The user's word on a tool.
+/// The user's decision about a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// This once.
     Once,
     /// For the rest of the session.
     Always,
-    /// Not; the words, which may be none, are told to the model.
+    /// Rejected. The text, which may be empty, goes to the model as the reason.
     No(String),
 }
 
@@ -181,14 +182,14 @@ pub enum Verdict {
 pub struct Offer {
     /// The name to choose it by.
     pub name: String,
-    /// What it is.
+    /// A short description of the model.
     pub detail: String,
 }
 
 /// The count of a request.
 #[derive(Clone, Debug)]
 pub struct Counted {
-    /// Which count was asked for; an older one is out of date.
+    /// The number of the count request. The session ignores a count with an older number.
     pub number: u64,
     /// The count.
     pub count: TokenCount,
@@ -196,16 +197,16 @@ pub struct Counted {
     pub warning: Option<TokenizerFailure>,
 }
 
-/// What the utility model is asked for.
+/// A task for the utility model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// A summary; the number is that of its question.
+    /// A summary, with the number of its question.
     Summary(RunId),
     /// A title of the conversation.
     Title,
 }
 
-/// What the store did.
+/// The result of a store operation.
 #[derive(Clone, Debug)]
 pub enum Kept {
     /// The conversation was stored under this id.
@@ -216,15 +217,15 @@ pub enum Kept {
     Forked(String),
     /// A conversation was deleted.
     Deleted(String),
-    /// The conversations there are.
+    /// The list of conversations.
     Sessions(Vec<Listed>),
-    /// What a search found.
+    /// The hits of a search.
     Found(Vec<Hit>),
-    /// A search goes on.
+    /// The progress of a search.
     Searching {
-        /// Conversations looked through.
+        /// The number of searched conversations.
         done: usize,
-        /// Conversations there are.
+        /// The number of all conversations.
         all: usize,
     },
 }
@@ -236,7 +237,7 @@ pub struct Stored {
     pub id: String,
     /// Its title, if it has one.
     pub title: Option<String>,
-    /// How it was held.
+    /// The model and settings that it was held with.
     pub state: ConversationState,
     /// Its messages.
     pub contents: Vec<Content>,
@@ -244,14 +245,14 @@ pub struct Stored {
     pub compressions: Vec<Compression>,
 }
 
-/// A summary that stands for the messages before an index.
+/// A summary that replaces the messages before an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compression {
-    /// The index of the first message that is still sent as it is.
+    /// The index of the first message that is still sent unchanged.
     pub upto: usize,
-    /// The number of messages when it was made: thoughts before it were bound to what is gone.
+    /// The number of messages when it was made. Thoughts before it were bound to messages that the summary replaced.
     pub made_at: usize,
-    /// What stands for the messages before `upto`.
+    /// The summary that replaces the messages before `upto`.
     pub summary: String,
 }
 
@@ -266,25 +267,25 @@ pub struct Listed {
     pub detail: String,
 }
 
-/// Something that a search found.
+/// A hit of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hit {
     /// The conversation.
     pub id: String,
     /// Its title.
     pub title: String,
-    /// It stands in a thought.
+    /// The hit is in a thought.
     pub is_thought: bool,
-    /// The words around the find, and where they stand.
+    /// The words around the hit, with their place.
     pub excerpt: String,
 }
 
-/// What was written into the user's configuration.
+/// A change that was written to the user's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrote {
-    /// How thoughts are shown.
+    /// The display of thoughts.
     Display {
-        /// The way that was written down.
+        /// The mode that was written.
         display: Display,
         /// The file.
         path: PathBuf,
@@ -296,26 +297,26 @@ pub enum Wrote {
         /// The file.
         path: PathBuf,
     },
-    /// A profile is gone.
+    /// A profile was deleted.
     NoProfile {
         /// Its name.
         name: String,
     },
 }
 
-/// What the session wants done.
+/// An action for the driver of the session.
 #[derive(Debug)]
 pub enum Effect {
     /// Ask the model.
     Ask(Box<Question>),
-    /// The budget is that of this conversation from now on.
+    /// Continue with the budget of this conversation, including its earlier thoughts.
     Resume(Arc<Vec<Content>>),
-    /// Stop the question under way, which says [`Progress::Done`] when it has stopped, or the summary of this number, of
-    /// which nothing more is heard.
+    /// Stop a question or a summary. A question ends with [`Progress::Done`]; a summary with this number sends no
+    /// further message.
     Stop(RunId),
-    /// Pass the user's word on to the tool that waits.
+    /// Pass the user's decision on to the tool that waits.
     Verdict(Verdict),
-    /// Do something with the store, in this order.
+    /// Carry out a store operation, in order.
     Keep(Keep),
     /// Put a text on the clipboard.
     Copy(String),
@@ -335,7 +336,7 @@ pub enum Effect {
         path: PathBuf,
         /// Its format.
         format: Format,
-        /// Everything that was said.
+        /// All messages of the conversation.
         contents: Arc<Vec<Content>>,
         /// The title.
         title: String,
@@ -360,7 +361,7 @@ pub enum Effect {
     ListTools,
     /// Show a page about the servers of tools.
     ListServers,
-    /// Move what is seen of the transcript.
+    /// Scroll the transcript.
     Scroll(Scroll),
     /// Draw everything afresh.
     Redraw,
@@ -368,7 +369,7 @@ pub enum Effect {
     Quit,
 }
 
-/// Moves what is seen of the transcript.
+/// A scroll movement of the transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scroll {
     /// Lines, towards the end if positive.
@@ -383,14 +384,14 @@ pub enum Scroll {
     To(EntryId),
 }
 
-/// Everything about a question that holds until it is answered, whatever is changed meanwhile.
+/// A question with all data that stays fixed until it is answered, even if the user changes settings meanwhile.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// Its number.
     pub run: RunId,
     /// The model's name, by which its connection is found.
     pub model: String,
-    /// Where it goes.
+    /// The provider, endpoint and model.
     pub target: Target,
     /// The settings.
     pub settings: Resolved,
@@ -403,7 +404,7 @@ pub struct Question {
 pub struct Count {
     /// Its number.
     pub number: u64,
-    /// Where it would go.
+    /// The provider, endpoint and model.
     pub target: Target,
     /// The settings.
     pub settings: Resolved,
@@ -413,7 +414,7 @@ pub struct Count {
     pub tools: Vec<Tool>,
 }
 
-/// Something for the store.
+/// An operation of the store.
 #[derive(Clone, Debug)]
 pub enum Keep {
     /// Begin a conversation.
@@ -428,9 +429,9 @@ pub enum Keep {
     Model(String),
     /// The settings that were chosen for it.
     Reasoning(Partial),
-    /// What a request of it cost.
+    /// The cost of a request of this conversation.
     Cost(Cost),
-    /// A compression, or that the last one is taken back.
+    /// A compression. `None` removes the last one.
     Compressed(Option<Compression>),
     /// Open a conversation.
     Open(String),
@@ -442,9 +443,9 @@ pub enum Keep {
     List,
     /// Search in all of them.
     Search {
-        /// The words, as they stand.
+        /// The words, unchanged.
         words: String,
-        /// Where to look.
+        /// The parts of a conversation to search.
         within: Within,
         /// Whether thoughts may be found.
         shows_thoughts: bool,
@@ -454,9 +455,10 @@ pub enum Keep {
 /// A change of the user's configuration.
 #[derive(Clone, Debug)]
 pub enum Write {
-    /// `reasoning.display`, for every session from now on; also under the model of this name where that says so for itself.
+    /// Sets `reasoning.display` for every session from now on, and also under the model of this name if it has a
+    /// display of its own.
     Display(Display, Option<String>),
-    /// `[profiles.NAME]`, as a whole.
+    /// Replaces `[profiles.NAME]` as a whole.
     Profile {
         /// Its name.
         name: String,
@@ -465,7 +467,7 @@ pub enum Write {
         /// The settings.
         settings: Partial,
     },
-    /// No `[profiles.NAME]` any more.
+    /// Removes `[profiles.NAME]`.
     NoProfile {
         /// Its name.
         name: String,

@@ -8,15 +8,15 @@ use thinkthrough_core::settings::Partial;
 pub struct Model {
     /// Its name, as the user says it.
     pub name: String,
-    /// Where its requests go, and what is known about it.
+    /// The endpoint of its requests, and the rule for the model.
     pub target: Target,
-    /// What the configuration says under the model.
+    /// The configuration's values for this model.
     pub settings: Partial,
-    /// How it came to be chosen, for people.
+    /// The reason why it was chosen, for people.
     pub why: String,
-    /// Why it cannot be asked: the key that it needs is nowhere.
+    /// The reason why it cannot be asked: its key is missing.
     pub missing_key: Option<String>,
-    /// It runs inside the program and only plays a model.
+    /// It is a simulated model inside the program.
     pub is_simulated: bool,
 }
 

@@ -1,8 +1,8 @@
-//! What a tool waits for, and what answers it.
+//! Asks the user whether a tool call may run, and reads the answer from keys.
 //!
-//! A question comes up whenever the model likes, also in the middle of a word, and what is typed then must not allow
-//! anything. So arrows and Enter choose; the letters `y` and `n` count only where nothing follows them for a while; and a
-//! text that is sent says no, with the text as the reason, unless it is the whole word `yes`, typed by hand. Enter accepts
+//! A question can appear at any time, even while the user types a word, and such keys must not allow a call. So
+//! arrows and Enter choose. The letters `y` and `n` count only if no other key follows for a while. A text that the
+//! user sends means no, with the text as the reason, unless it is the whole word `yes`, typed by hand. Enter accepts
 //! the highlighted answer: *once* for a tool that only reads, else *no*.
 
 use super::Session;
@@ -11,39 +11,39 @@ use crate::screen::model::{Activity, Choice, Question};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
 
-/// How long after a question came up, or after something was written, keys still belong to the text.
+/// How long keys still belong to the text after a question appeared or the user wrote.
 const CALM: Duration = Duration::from_millis(700);
-/// How long nothing may follow a letter that answers.
+/// How long a letter must stay the last key before it counts as the answer.
 const ALONE: Duration = Duration::from_millis(500);
-/// Keys that come faster than this one after the other were not typed by hand: a paste that the terminal does not mark.
+/// Keys at shorter intervals were not typed by hand, but pasted in a terminal that does not mark pastes.
 const BY_HAND: Duration = Duration::from_millis(30);
 
-/// What can be chosen. `always` has no letter: it takes arrows and Enter.
+/// The choices. `always` has no letter, so that it takes arrows and Enter.
 const CHOICES: [(Option<char>, &str); 3] =
     [(Some('y'), "yes, this once"), (None, "always in this session"), (Some('n'), "no")];
 const ONCE: usize = 0;
 const ALWAYS: usize = 1;
 const NO: usize = 2;
 
-/// A tool that waits, and how far its answer is.
+/// A tool that waits, and the state of its answer.
 #[derive(Debug)]
 pub(super) struct Asking {
     permission: Permission,
     /// The index in [`CHOICES`] that Enter takes.
     selected: usize,
-    /// A letter that answers if nothing follows it: its choice, itself, and when it came.
+    /// A letter that answers if no key follows it: its choice, the letter, and the time of the key.
     letter: Option<(usize, char, Duration)>,
-    /// How what is being written came about.
+    /// The origin of the text in the composer.
     text: Text,
-    /// Before that, nobody can have read the question.
+    /// Before this time, the user cannot have read the question.
     readable_at: Duration,
-    /// Before that, a letter belongs to what was being written.
+    /// Before this time, a letter belongs to the text that the user was writing.
     calm_at: Duration,
     /// When the last key came.
     key_at: Duration,
 }
 
-/// How a text came about that is written while a tool waits.
+/// The origin of a text that is written while a tool waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Text {
     /// It was begun before the question could be read, and is no answer.
@@ -69,8 +69,8 @@ impl Session {
         });
     }
 
-    /// A letter that nothing followed for long enough is the answer. To be asked when anything but a key comes: keys
-    /// that were typed before it are heard before it.
+    /// Takes a letter as the answer if no key followed it for long enough. The session calls this for every message
+    /// except a key, because keys that were typed earlier must be handled first.
     pub(super) fn settle_letter(&mut self) {
         let now = self.view.now;
         let letter = self.asking.as_ref().and_then(|asking| asking.letter);
@@ -79,7 +79,8 @@ impl Session {
         }
     }
 
-    /// A key while a tool waits. Returns whether the question took it; others go on to whatever they are for.
+    /// Handles a key while a tool waits. Returns whether the question used the key. Other keys have their usual
+    /// effect.
     pub(super) fn question_key(&mut self, key: KeyEvent) -> bool {
         let now = self.view.now;
         let has_text = !self.composer.is_empty();
@@ -114,7 +115,7 @@ impl Session {
         self.choosing_key(key)
     }
 
-    /// A key while nothing is written.
+    /// Handles a key while the composer is empty.
     fn choosing_key(&mut self, key: KeyEvent) -> bool {
         let now = self.view.now;
         let Some(asking) = &mut self.asking else { return false };
@@ -174,14 +175,15 @@ impl Session {
         asking.calm_at = now + CALM;
     }
 
-    /// A text that was not typed now comes into the composer. It allows nothing.
+    /// Marks the text as not typed by hand, so that it cannot allow a call.
     pub(super) fn question_fetch(&mut self) {
         if let Some(asking) = self.asking.as_mut().filter(|it| it.text == Text::ByHand) {
             asking.text = Text::Pasted;
         }
     }
 
-    /// Sends what is written as the answer, if it is one. What was begun before the question is a message like any other.
+    /// Sends the text as the answer, if it was begun after the question was readable. Earlier text is an ordinary
+    /// message.
     pub(super) fn reply(&mut self, text: &str) -> bool {
         let now = self.view.now;
         let Some(asking) = &mut self.asking else { return false };
@@ -214,7 +216,7 @@ impl Session {
         self.view.status.activity = Activity::Tools;
     }
 
-    /// Said beside what is written while a tool waits: what Enter makes of it.
+    /// A note next to the composer while a tool waits: the effect of Enter on the text.
     pub(super) fn reply_note(&self) -> Option<String> {
         let asking = self.asking.as_ref()?;
         let text = self.composer.text();
@@ -226,7 +228,7 @@ impl Session {
         Some(note.to_owned())
     }
 
-    /// Shows what a tool waits for.
+    /// Shows the question of the waiting tool.
     pub(super) fn refresh_question(&mut self) {
         let has_text = !self.composer.is_empty();
         self.view.question =
@@ -235,7 +237,7 @@ impl Session {
                     Some((_, letter, _)) => {
                         format!("`{letter}` counts in a moment, unless more follows")
                     }
-                    // Keys are for the text then, and what it does is said beside it.
+                    // Keys then edit the text, and the note next to it shows the effect of Enter.
                     None if has_text => String::new(),
                     None => "arrows and enter choose; or write why not".to_owned(),
                 };
@@ -260,10 +262,10 @@ impl Session {
 }
 
 impl Asking {
-    /// A key that goes to what is written.
+    /// Handles a key that edits the composer's text.
     fn write(&mut self, key: KeyEvent, is_quick: bool) {
         self.calm_at = self.key_at + CALM;
-        // Other keys fetch a text: one that was sent before, one that was deleted, a completion.
+        // Other keys insert a whole text: an earlier message, a deleted text, or a completion.
         let is_typed = key.modifiers.difference(KeyModifiers::SHIFT).is_empty()
             && matches!(
                 key.code,
@@ -291,7 +293,7 @@ fn is_plain(key: KeyEvent) -> bool {
     !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
 }
 
-/// The whole text is a yes.
+/// Whether the whole text is a yes.
 fn is_yes(text: &str) -> bool {
     ["y", "yes"].iter().any(|word| text.trim().eq_ignore_ascii_case(word))
 }

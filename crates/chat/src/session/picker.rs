@@ -1,4 +1,4 @@
-//! Lists and pages above the transcript: completions, models, conversations, what a search found, texts to read.
+//! Lists and pages above the transcript: completions, models, conversations, search results, texts to read.
 
 use super::Session;
 use super::command::Candidate;
@@ -7,21 +7,21 @@ use super::prompt::Path;
 use crate::screen::model::{Body, Item, List, Overlay, Page};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// What lies above the transcript.
+/// A list or page above the transcript.
 #[derive(Debug)]
 pub(super) enum Picker {
-    /// What may stand where the cursor is.
+    /// Completions for the word at the cursor.
     Completions {
         /// The candidates.
         rows: Vec<Candidate>,
-        /// The one that is highlighted, which Enter takes; Tab takes the first where none is.
+        /// Index of the highlighted entry. Enter accepts it; Tab accepts the first entry if no entry is highlighted.
         selected: Option<usize>,
     },
-    /// Something to choose from.
+    /// A list to choose from.
     Choice(Choice),
-    /// Something to read.
+    /// A page to read.
     Page {
-        /// What it is.
+        /// The title of the page.
         title: String,
         /// The text, in Markdown.
         text: String,
@@ -30,7 +30,7 @@ pub(super) enum Picker {
     },
 }
 
-/// Something to choose from.
+/// A list to choose from.
 #[derive(Debug)]
 pub(super) struct Choice {
     kind: Kind,
@@ -41,7 +41,7 @@ pub(super) struct Choice {
     empty: String,
 }
 
-/// What the rows of a list are.
+/// The kind of rows in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Models,
@@ -52,7 +52,7 @@ pub(super) enum Kind {
 
 #[derive(Clone, Debug)]
 struct Row {
-    /// What is chosen: a model's name, a conversation's id.
+    /// The key of the row: a model's name, or a conversation's id.
     key: String,
     item: Item,
 }
@@ -67,7 +67,7 @@ impl Choice {
         self.rows.iter().filter(fits).collect()
     }
 
-    /// Adds to what is looked for; a list has one line for it.
+    /// Appends to the filter. Control characters become spaces, because the filter has one line.
     pub(super) fn narrow(&mut self, text: &str) {
         self.filter.extend(text.chars().map(|it| if it.is_control() { ' ' } else { it }));
         self.selected = 0;
@@ -79,7 +79,7 @@ impl Choice {
 }
 
 impl Session {
-    /// A key for what lies above the transcript. Returns whether it took the key.
+    /// Handles a key for the list or page above the transcript. Returns whether it used the key.
     pub(super) fn picker_key(&mut self, key: KeyEvent) -> bool {
         match &mut self.picker {
             None => false,
@@ -92,7 +92,7 @@ impl Session {
                     KeyCode::PageDown | KeyCode::Char(' ') => *scroll = scroll.saturating_add(PAGE),
                     KeyCode::Home => *scroll = 0,
                     KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q') => self.picker = None,
-                    // Whoever writes has read enough.
+                    // A user who types has finished reading.
                     KeyCode::Char(_) if !key.modifiers.contains(KeyModifiers::CONTROL) => {
                         self.picker = None;
                         return false;
@@ -112,7 +112,7 @@ impl Session {
                     KeyCode::End => choice.selected = last,
                     KeyCode::Esc => self.picker = None,
                     KeyCode::Enter => self.take_choice(),
-                    // The key that opened the list of sent messages goes on to an older one.
+                    // Pressing the key of the list of sent messages again selects an older one.
                     KeyCode::Char('r') if key.modifiers.contains(KeyModifiers::CONTROL) => {
                         choice.selected = (choice.selected + 1).min(last);
                     }
@@ -149,8 +149,8 @@ impl Session {
         true
     }
 
-    /// Enter: takes the highlighted entry of a menu, and runs the command if nothing has to follow it. Where none is
-    /// highlighted, what is written counts as it stands.
+    /// Enter: accepts the highlighted entry of a menu, and runs the command if it needs no further word. Without a
+    /// highlighted entry, Enter runs the line as written.
     fn take_entry(&mut self) -> bool {
         let Some(Picker::Completions { rows, selected }) = &self.picker else { return false };
         let Some(candidate) = selected.and_then(|at| rows.get(at)).cloned() else { return false };
@@ -177,7 +177,7 @@ impl Session {
         }
     }
 
-    /// Tab: takes the candidate, or what all candidates begin with.
+    /// Tab: inserts the candidate, or the common beginning of all candidates.
     pub(super) fn complete(&mut self) {
         if self.picker.is_none() {
             self.refresh_completions();
@@ -205,7 +205,7 @@ impl Session {
         if rows.is_empty() {
             return self.complete_path(text.get(..cursor).unwrap_or_default());
         }
-        // What is written in full needs no completion.
+        // A word that is complete needs no completion.
         let is_whole =
             matches!(rows.as_slice(), [only] if text.get(only.from..) == Some(only.text.as_str()));
         let selected = self.highlighted(&text, &rows);
@@ -257,7 +257,7 @@ impl Session {
     }
 
     pub(super) fn on_models(&mut self, offers: Vec<Offer>) {
-        // They are found.
+        // The search for models has ended.
         self.view.status.message = None;
         let rows = offers
             .into_iter()
@@ -297,7 +297,7 @@ impl Session {
                 self.choose_from(Kind::Sessions, "Conversations", rows, "nothing is stored yet");
             }
             Kept::Found(hits) => {
-                // The setting may have changed while the search went on.
+                // The setting may have changed during the search.
                 let shows = self.layers.resolve().include_in_response.value;
                 let rows = hits
                     .into_iter()
@@ -325,7 +325,7 @@ impl Session {
         }));
     }
 
-    /// Shows what lies above the transcript.
+    /// Shows the list or page above the transcript.
     pub(super) fn refresh_overlay(&mut self) {
         self.view.overlay = self.picker.as_ref().map(|picker| match picker {
             Picker::Completions { rows, selected } => Overlay::Completion(List {
@@ -351,7 +351,7 @@ impl Session {
         });
     }
 
-    /// The newest thought or answer, to copy.
+    /// The newest thought or answer, for copying.
     pub(super) fn newest(&self, wants_thought: bool) -> Option<String> {
         self.view.transcript.iter().rev().find_map(|(_, body)| match body {
             Body::Thought(thought) if wants_thought => Some(thought.text.clone()),

@@ -1,4 +1,4 @@
-//! What the question under way says becomes entries of the transcript and messages of the conversation.
+//! Turns events of the running question into entries of the transcript and messages of the conversation.
 
 use super::Session;
 use super::ask::{CallEntry, Run};
@@ -68,14 +68,14 @@ impl Session {
         }
     }
 
-    /// A request waits before it is tried again: why is said once, and the time until then runs on the screen.
+    /// Shows that a request waits for a retry: the reason once, and a countdown.
     fn on_retries(&mut self, why: &str, wait: Duration) {
         self.view.status.activity = Activity::Retrying;
         self.retry_at = Some(self.view.now + wait);
         self.notice_once(Level::Warning, why);
     }
 
-    /// Says something unless it was said already.
+    /// Adds a notice, unless the transcript already has the same one.
     fn notice_once(&mut self, level: Level, text: &str) {
         let is_said = self
             .view
@@ -89,7 +89,7 @@ impl Session {
 
     fn on_finding(&mut self, problem: &Problem) {
         match problem.code {
-            // What ends the question is said at its end.
+            // Problems that end the question are shown when it ends.
             ProblemCode::UpstreamError | ProblemCode::Truncated => {}
             _ => self.notice(Level::Warning, problem.to_string()),
         }
@@ -150,7 +150,7 @@ impl Session {
             return;
         };
         self.view.transcript.edit(entry, |body| {
-            // A quick call may be over before it is heard of that it began.
+            // A quick call may have ended before the event of its start arrives.
             if let Body::Tool(tool) = body
                 && matches!(tool.state, ToolState::Running | ToolState::Waiting)
             {
@@ -159,7 +159,7 @@ impl Session {
         });
     }
 
-    /// The user said no to the call that is asked about.
+    /// Marks the call of the question as refused.
     pub(super) fn refuse(&mut self, permission: &Permission) {
         let Some(run) = &mut self.run else { return };
         let transcript = &self.view.transcript;
@@ -170,7 +170,8 @@ impl Session {
         }
     }
 
-    /// The call that is asked about: the one of that id, else the first of the tool that has not run.
+    /// Marks the call of the question as waiting: the call with the same id, else the first call of the tool that has
+    /// not run.
     fn set_waiting(&mut self, permission: &Permission) {
         let Some(run) = &self.run else { return };
         let waits = |entry: &EntryId| {
@@ -207,7 +208,7 @@ impl Session {
         });
     }
 
-    /// A message is complete: it is stored with the times that were measured, and counts from now on.
+    /// Adds a complete message to the conversation, and stores it with the measured times.
     fn add(&mut self, mut content: Content) {
         let mut cost = Cost::default();
         if content.speaker == Speaker::Ai {
@@ -234,7 +235,7 @@ impl Session {
             };
             let spent = thought.elapsed(now).map(|spent| spent.as_millis());
             let spent = spent.and_then(|spent| u64::try_from(spent).ok());
-            // Whoever reads the answer from the wire measures better than the screen does.
+            // The decoder measures the time at the wire, more exactly than the screen.
             let spent = *thinking.duration_ms.get_or_insert(spent.unwrap_or_default());
             thought.spent = Some(Duration::from_millis(spent));
             thought.running_since = None;
@@ -266,7 +267,7 @@ impl Session {
         self.next();
     }
 
-    /// Whatever still seems to go on does not.
+    /// Ends all entries that still look as if they were running.
     fn end_entries(&mut self, run: &Run) {
         let now = self.view.now;
         for entry in run.blocks.values().copied() {

@@ -1,4 +1,4 @@
-//! Continuing a conversation as it was held, and keeping how it is held.
+//! Continues a conversation with its own model and settings, and stores their changes.
 
 use super::conversation::Conversation;
 use super::message::{Effect, Keep, Scroll, Stored};
@@ -31,7 +31,7 @@ impl Session {
     pub(super) fn open(&mut self, stored: Stored) {
         self.is_titled = stored.title.is_some();
         let state = stored.state.clone();
-        // An imported conversation has no state, and goes on with what holds now.
+        // An imported conversation has no state, and continues with the current settings.
         if state != ConversationState::default() {
             self.layers.conversation = state.reasoning.clone();
             self.layers.profile.clone_from(&self.flags.profile);

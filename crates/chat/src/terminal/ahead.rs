@@ -1,11 +1,11 @@
-//! What was typed before the terminal gave its keys one by one.
+//! Reads the input that was typed before the terminal was in raw mode.
 //!
-//! Until then the terminal edits lines, and Enter reached us as a line feed, which is Ctrl-J later on. So what waits to
-//! be read at that moment is read apart.
+//! Until then the terminal edits lines and sends Enter as a line feed, which in raw mode means Ctrl-J. So this input
+//! is read separately, as soon as raw mode begins.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
-/// What was typed ahead. To be asked once, right after the terminal was taken.
+/// Reads the keys that were typed ahead. To be called once, right after the terminal was taken.
 #[cfg(unix)]
 pub(super) fn typed() -> Vec<Event> {
     let stdin = std::io::stdin();
@@ -17,7 +17,7 @@ pub(super) fn typed() -> Vec<Event> {
     keys(&String::from_utf8_lossy(&bytes))
 }
 
-/// What was typed ahead.
+/// Reads no keys, because only terminals of Unix edit lines.
 #[cfg(not(unix))]
 pub(super) fn typed() -> Vec<Event> {
     Vec::new()
@@ -51,7 +51,7 @@ fn keys(text: &str) -> Vec<Event> {
     keys
 }
 
-/// The key behind an escape sequence, if it is one that moves; others mean nothing yet.
+/// The key of an escape sequence, if it is a key that moves the cursor. Other sequences are ignored.
 fn sequence(rest: &mut std::str::Chars<'_>) -> Option<KeyCode> {
     if !rest.as_str().starts_with(['[', 'O']) {
         return Some(KeyCode::Esc);

@@ -1,4 +1,4 @@
-//! Finds the way to a model and asks.
+//! Finds the connection to a model and sends requests.
 
 use super::engine::Inbound;
 use super::keep::Order;
@@ -26,7 +26,7 @@ impl App {
         }
     }
 
-    /// Asks the server of a model that has answered for its context window, where nothing is known about it; once.
+    /// Asks the server of a model that has answered for the context window, once, if the window is unknown.
     pub(super) fn look_for_window(&mut self) {
         let Some(name) = self.unknown.take() else { return };
         if !self.looked_for.insert(name.clone()) {
@@ -40,12 +40,12 @@ impl App {
         });
     }
 
-    /// Waits until everything that was said so far is kept: what a model answers to is never lost.
+    /// Waits until all messages so far are stored, so that a message with an answer is never lost.
     pub(super) fn is_kept(&self) -> impl Future<Output = ()> + Send + 'static {
         let (sender, receiver) = oneshot::channel();
         self.order(Order::Done(sender));
         async move {
-            // Where nothing is kept the sender is gone.
+            // Without a store the sender was dropped.
             drop(timeout(LAST_WRITES, receiver).await);
         }
     }
@@ -62,7 +62,7 @@ impl App {
         }
     }
 
-    /// Finds a model; the way to it is known before the session hears of it.
+    /// Finds a model. The session gets the model only after its connection is known.
     pub(super) fn choose(&mut self, name: String) {
         let (host, sender) = (Arc::clone(&self.host), self.sender.clone());
         tokio::spawn(async move {
@@ -74,7 +74,7 @@ impl App {
         });
     }
 
-    /// Nothing is kept; what asks for it says so.
+    /// Handles a store order without a store. A command of the user gets an error; automatic writes are skipped.
     pub(super) fn without_store(&mut self, keep: &Keep) {
         match keep {
             Keep::Begin

@@ -81,7 +81,7 @@ async fn edit(text: &str, env: fn(&str) -> Option<String>) -> Result<String, Str
 
 async fn edit_file(editor: &str, path: &Path, text: &str) -> Result<String, String> {
     let failed = |error: io::Error| format!("`{}` cannot be used: {error}", path.display());
-    // A file of an earlier process with this number.
+    // A file of an earlier process with the same id.
     drop(std::fs::remove_file(path));
     files::create(path).and_then(|mut it| it.write_all(text.as_bytes())).map_err(failed)?;
     // The variable may hold options too.

@@ -1,8 +1,8 @@
-//! The terminal's background: asked for at the start, and heard among the keys when the terminal answers.
+//! The terminal's background: the client asks for it at the start, and filters the answer out of the keys.
 //!
-//! Whoever waits for the answer before reading keys loses what is typed meanwhile, and an answer that comes late would be
-//! typed into the composer. So nobody waits: the answer arrives as keys, `Alt-]` and then its letters, and is taken out
-//! of them. Keys that turn out to be no answer go on, in their order.
+//! A program that waits for the answer before it reads keys loses the keys typed meanwhile, and a late answer would
+//! be typed into the composer. So the client does not wait: the answer arrives as keys, `Alt-]` and then its letters,
+//! and the listener filters them out. Keys that turn out not to be an answer go on, in their order.
 
 use crate::screen::Rgb;
 use crate::screen::theme::Depth;
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 /// The question, OSC 11 of xterm. It ends with BEL, because some terminals cannot end their answer otherwise.
 const QUESTION: &str = "\u{1b}]11;?\u{7}";
-/// How long keys are held back that may be the beginning of the answer; its bytes come in one go.
+/// How long keys are held back that may begin the answer. The terminal sends all bytes of the answer at once.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Asks the terminal for its background, if the answer is of use and the terminal takes questions.
+/// Asks the terminal for its background, if the client uses colours and the terminal can answer.
 pub(super) fn ask(env: fn(&str) -> Option<String>) -> Listener {
     let term = env("TERM").unwrap_or_default();
     let is_deaf = matches!(term.as_str(), "" | "dumb" | "linux");
@@ -25,31 +25,31 @@ pub(super) fn ask(env: fn(&str) -> Option<String>) -> Listener {
     Listener { is_waiting: has_asked, ..Listener::default() }
 }
 
-/// Hears the answer among the keys.
+/// Filters the answer out of the keys.
 #[derive(Debug, Default)]
 pub(super) struct Listener {
-    /// The question is out and not answered.
+    /// The question was sent and is not answered yet.
     is_waiting: bool,
-    /// Keys that may be the beginning of the answer, and what they say.
+    /// Keys that may begin the answer, and their bytes.
     held: Vec<Event>,
     said: String,
     since: Option<Instant>,
 }
 
-/// What came of a key.
+/// The result of an event.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Heard {
-    /// What the user did, in order.
+    /// The events of the user, in order.
     pub(super) events: Vec<Event>,
     /// The background.
     pub(super) background: Option<Rgb>,
 }
 
 impl Listener {
-    /// Takes an event, and gives those that are no part of an answer.
+    /// Takes an event, and returns the events that do not belong to an answer.
     pub(super) fn hear(&mut self, event: Event, now: Instant) -> Heard {
         let Event::Key(key) = &event else {
-            // A paste is typed text; everything else has no place among the keys.
+            // A paste is typed text. Other events do not affect the keys.
             let mut events =
                 if matches!(event, Event::Paste(_)) { self.give_up() } else { Vec::new() };
             events.push(event);
@@ -84,12 +84,12 @@ impl Listener {
         }
     }
 
-    /// When what is held back is given up.
+    /// The time at which the keys held back are released.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.since.map(|since| since + PATIENCE)
     }
 
-    /// What is held back, because it is no answer.
+    /// Releases the keys held back, because they are not an answer.
     pub(super) fn give_up(&mut self) -> Vec<Event> {
         self.said.clear();
         self.since = None;
@@ -104,7 +104,7 @@ enum Reading {
     Other,
 }
 
-/// What a key said when it was bytes.
+/// Appends the bytes that the terminal sent for a key.
 fn push_said(key: KeyEvent, said: &mut String) {
     let modifiers = key.modifiers - KeyModifiers::SHIFT;
     match key.code {
@@ -112,7 +112,7 @@ fn push_said(key: KeyEvent, said: &mut String) {
         KeyCode::Char(char) if modifiers.is_empty() => said.push(char),
         KeyCode::Char(char) if modifiers == KeyModifiers::ALT => said.extend(['\u{1b}', char]),
         KeyCode::Char('g') if modifiers == KeyModifiers::CONTROL => said.push('\u{7}'),
-        // No answer has any other.
+        // No answer contains another key.
         _ => said.push('\0'),
     }
 }
@@ -143,7 +143,7 @@ fn read(said: &str) -> Reading {
     }
 }
 
-/// A number of one to four hexadecimal digits as a share of the largest that it could be.
+/// Parses one to four hexadecimal digits as a fraction of their largest value.
 fn level(digits: &str) -> Option<u8> {
     let value = u32::from_str_radix(digits, 16).ok()?;
     let most = 16_u32.checked_pow(u32::try_from(digits.len()).ok()?)?.checked_sub(1)?;
@@ -171,7 +171,7 @@ mod tests {
         text.chars().map(|c| key(KeyCode::Char(c), modifiers(c))).collect()
     }
 
-    /// The keys that the bytes of an answer become.
+    /// The key events of an answer's bytes.
     fn answer(numbers: &str, end: Event) -> Vec<Event> {
         let mut keys = vec![key(KeyCode::Char(']'), KeyModifiers::ALT)];
         keys.extend(letters(&format!("11;rgb:{numbers}")));
@@ -243,7 +243,7 @@ mod tests {
         let now = Instant::now();
         let escape = key(KeyCode::Esc, KeyModifiers::NONE);
         assert_eq!(listener.hear(escape.clone(), now), Heard::default());
-        // Another size is not held back by it, and does not end it.
+        // A resize is neither held back nor an end of the answer.
         assert_eq!(listener.hear(Event::Resize(1, 2), now).events, [Event::Resize(1, 2)]);
         assert_eq!(listener.deadline(), Some(now + PATIENCE));
         assert_eq!(listener.give_up(), [escape]);
@@ -256,7 +256,7 @@ mod tests {
         hear_all(&mut listener, &answer("0/0/0", bel()));
         let again = answer("0/0/0", bel());
         assert_eq!(hear_all(&mut listener, &again), (again, None));
-        // Nor is anything held where nothing was asked.
+        // A listener that did not ask holds no key back.
         let mut silent = Listener::default();
         assert_eq!(hear_all(&mut silent, &answer("0/0/0", bel())).1, None);
     }

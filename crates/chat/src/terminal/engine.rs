@@ -1,4 +1,4 @@
-//! Runs questions beside the screen and tells what happens.
+//! Runs questions in the background and reports their events.
 
 use super::here::Here;
 use super::host::Connection;
@@ -19,19 +19,19 @@ use thinkthrough_core::outgoing::Outgoing;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-/// What sends the last question again.
+/// The command that sends the last question again.
 const AGAIN: &str = "`/retry`";
 
-/// What comes in beside keys.
+/// Events for the main loop, besides keys.
 #[derive(Debug)]
 pub(super) enum Inbound {
     /// For the session.
     Message(Message),
     /// A model was chosen.
     Chosen(Box<Connection>),
-    /// An answer begins; whoever keeps it begins a draft.
+    /// An answer begins. The store task begins a draft.
     Begins(Origin),
-    /// What the answer under way has so far.
+    /// The partial answer so far.
     Draft(SoFar),
 }
 
@@ -42,16 +42,16 @@ pub(super) struct Engine {
     gate: Arc<Gate>,
     cover: Cover,
     running: Option<(RunId, Control)>,
-    /// What was asked aside last.
+    /// The last request to the utility model.
     aside: Option<(RunId, Control)>,
     /// The last command of the user.
     shell: Option<(RunId, CancellationToken)>,
-    /// Where requests leave traces, and what they are named by.
+    /// The store of traces, and the conversation that names them.
     traces: Option<(Tracer, Here)>,
     desk: Arc<Desk>,
 }
 
-/// Where a tool waits for the user's word.
+/// Holds a tool call until the user answers.
 #[derive(Debug)]
 struct Desk {
     inbox: mpsc::UnboundedSender<Inbound>,
@@ -78,7 +78,7 @@ impl Approve for Desk {
             let asks = Progress::Asks(permission(&self.cover.question(question)));
             let run = *self.run();
             drop(self.inbox.send(Inbound::Message(Message::Progress(run, asks))));
-            // Whoever stops the question takes the sender away.
+            // Stopping the question drops the sender.
             receiver.await.unwrap_or_else(|_| tools::Verdict::Deny(String::new()))
         })
     }
@@ -103,7 +103,7 @@ fn permission(question: &tools::Question) -> Permission {
     }
 }
 
-/// The lines that differ between two texts, with what they have in common at both ends left out.
+/// The lines that differ between two texts, without the common lines at both ends.
 fn difference(old: &str, new: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let same = |(a, b): &(&&str, &&str)| a == b;
@@ -129,12 +129,12 @@ impl Engine {
         Engine { inbox, tools, gate, cover, traces, running: None, aside: None, shell: None, desk }
     }
 
-    /// The budget is that of this conversation from now on.
+    /// Continues with the budget of a stored conversation, including its earlier thoughts.
     pub(super) fn resume(&self, conversation: &[Content]) {
         self.gate.resume(conversation);
     }
 
-    /// Finds out which tools are on offer, which may start servers.
+    /// Lists the tools on offer, which may start servers.
     pub(super) fn look_for_tools(&self) {
         let Some(tools) = self.tools.clone() else { return };
         let inbox = self.inbox.clone();
@@ -189,14 +189,14 @@ impl Engine {
         }
     }
 
-    /// Ends what the tools started.
+    /// Ends the programs that the tools started.
     pub(super) async fn close(&self) {
         if let Some(tools) = &self.tools {
             tools.close().await;
         }
     }
 
-    /// Begins a question, once what was said before it is kept.
+    /// Begins a question as soon as the messages before it are stored.
     pub(super) fn ask(
         &mut self,
         question: Question,
@@ -242,7 +242,8 @@ impl Engine {
         });
     }
 
-    /// Asks something aside, without tools; only the visible text is of interest, and nothing once it was stopped.
+    /// Asks a side question without tools. Only the visible text of the answer is used. A stopped question reports no
+    /// text.
     pub(super) fn aside(
         &mut self,
         question: Question,
@@ -307,7 +308,7 @@ impl Engine {
         drop(self.desk.waiting().take());
     }
 
-    /// Passes the user's word on.
+    /// Passes the user's decision to the waiting tool.
     pub(super) fn decide(&self, verdict: tools::Verdict) {
         if let Some(sender) = self.desk.waiting().take() {
             drop(sender.send(verdict));
@@ -315,13 +316,13 @@ impl Engine {
     }
 }
 
-/// Where a question in the conversation that is held leaves traces; what is not kept leaves none.
+/// The trace context of a question. A conversation that is not stored has none.
 fn traced(traces: Option<&(Tracer, Here)>) -> Option<Traced> {
     let (tracer, here) = traces?;
     tracer.question(&here.id()?)
 }
 
-/// How a question ended, in the sentences that are said about it.
+/// Describes the end of a question in sentences for the user.
 fn ended(asked: &Attempt<'_>, outcome: Result<Outcome, AskError>, is_stopped: bool) -> Ended {
     let outcome = match outcome {
         Ok(outcome) => outcome,
@@ -343,13 +344,13 @@ fn ended(asked: &Attempt<'_>, outcome: Result<Outcome, AskError>, is_stopped: bo
     Ended { failure, note, is_stopped: outcome.is_stopped }
 }
 
-/// A provider may quote anything in its refusal.
+/// The provider's refusal may quote a secret.
 fn covered(cover: &Cover, ended: Ended) -> Ended {
     let text = |text: String| cover.text(&text).into_owned();
     Ended { failure: ended.failure.map(text), note: ended.note.map(text), ..ended }
 }
 
-/// Hears nothing.
+/// A watch that ignores all events.
 struct Silent;
 
 impl Watch for Silent {

@@ -1,4 +1,4 @@
-//! What comes from outside: keys, signals, counts.
+//! Events from outside: keys, signals, counts.
 
 use super::engine::Inbound;
 use crate::session::{Count, Counter, Message};
@@ -93,7 +93,7 @@ impl Reader {
     }
 }
 
-/// Counts requests beside everything else: the tables of a tokenizer take a while to load.
+/// Counts requests in a thread of its own, because a tokenizer takes a while to load.
 pub(super) fn counter(
     tokenizer: &'static dyn Tokenizer,
     inbox: mpsc::UnboundedSender<Inbound>,
@@ -102,7 +102,7 @@ pub(super) fn counter(
     thread::spawn(move || {
         let mut counter = Counter::new(Some(tokenizer));
         while let Ok(mut count) = receiver.recv() {
-            // Only the newest is of interest.
+            // Only the newest request is counted.
             while let Ok(newer) = receiver.try_recv() {
                 count = newer;
             }
@@ -115,7 +115,7 @@ pub(super) fn counter(
     sender
 }
 
-/// Passes on what the servers of tools have to say.
+/// Passes on the notices of tool servers.
 pub(super) async fn pass_on(
     mut notices: mpsc::UnboundedReceiver<String>,
     inbox: mpsc::UnboundedSender<Inbound>,
@@ -128,7 +128,7 @@ pub(super) async fn pass_on(
 /// Puts a text on the clipboard by the terminal's own means (OSC 52), which also works over SSH.
 pub(super) fn copy(text: &str) {
     let mut out = io::stdout();
-    // Nothing can be done about a terminal that is gone.
+    // A failed write means that the terminal is gone, and needs no handling.
     drop(write!(out, "\u{1b}]52;c;{}\u{7}", STANDARD.encode(text)).and_then(|()| out.flush()));
 }
 

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
-/// Changes the user's configuration beside everything else, one change after the other: the last one is what stays.
+/// Changes the user's configuration in the background, one change after the other, so that the last change wins.
 pub(super) struct Changer {
     changes: Option<mpsc::UnboundedSender<Change>>,
     changing: JoinHandle<()>,
@@ -46,7 +46,7 @@ impl Changer {
     }
 }
 
-/// What an export is to be.
+/// The options of an export.
 pub(super) struct Wanted {
     pub(super) format: Format,
     pub(super) thoughts: Option<ThoughtForm>,
@@ -54,7 +54,7 @@ pub(super) struct Wanted {
     pub(super) masker: Option<Masker>,
 }
 
-/// Writes a conversation; never over another file.
+/// Writes a conversation to a new file. An existing file is not overwritten.
 pub(super) fn export(
     path: &Path,
     contents: &[Content],
@@ -82,7 +82,7 @@ pub(super) fn export(
     }
 }
 
-/// A new file that nobody else on the machine may read: thoughts are in it.
+/// Creates a file that only this user may read, because it contains thoughts.
 pub(super) fn create(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

@@ -1,4 +1,4 @@
-//! The terminal while the client has it: set up once, and given back as it was, however the client ends.
+//! The terminal while the client uses it: set up once, and restored however the client ends.
 
 use crossterm::event::{
     DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste,
@@ -13,12 +13,12 @@ use std::io::{self, Write as _};
 use std::panic;
 use std::sync::Once;
 
-/// Holds the terminal; gives it back when it goes.
+/// Owns the terminal, and restores it when dropped.
 #[derive(Debug)]
 pub(super) struct Guard(());
 
 impl Guard {
-    /// Takes the terminal: the whole screen, keys one by one, pastes whole, the mouse.
+    /// Takes the terminal: the whole screen, raw mode, bracketed pastes, the mouse.
     pub(super) fn take() -> io::Result<Self> {
         static PANIC: Once = Once::new();
         PANIC.call_once(|| {
@@ -42,7 +42,7 @@ pub(super) fn take() -> io::Result<()> {
         EnterAlternateScreen,
         EnableBracketedPaste,
         EnableMouseCapture,
-        // Terminals that do not know it ignore it; the others tell Shift-Enter from Enter.
+        // Terminals without this protocol ignore it. Others then distinguish Shift-Enter from Enter.
         PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES),
     )
 }
@@ -53,10 +53,10 @@ impl Drop for Guard {
     }
 }
 
-/// Gives the terminal back as it was.
+/// Restores the terminal.
 pub(super) fn give_back() {
     let mut out = io::stdout();
-    // Nothing can be done about a terminal that is gone.
+    // A failed write means that the terminal is gone, and needs no handling.
     drop(execute!(
         out,
         PopKeyboardEnhancementFlags,

@@ -1,4 +1,4 @@
-//! What the session needs from whoever knows the configuration.
+//! The interface between the session and the configuration.
 
 use crate::session::{Model, Offer, Write, Wrote};
 use crate::tools::Pending;
@@ -15,9 +15,9 @@ pub struct Connection {
     pub transport: Transport,
     /// The credential.
     pub auth: Auth,
-    /// Where the credential comes from, as it stands in a sentence.
+    /// The source of the credential, as a phrase for a sentence.
     pub key_from: Option<String>,
-    /// What may be asked of its provider within a minute.
+    /// The rate limits of its provider.
     pub limits: RateLimits,
 }
 
@@ -27,7 +27,7 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-/// Whoever knows the configuration.
+/// Access to the configuration, implemented by the program.
 pub trait Host: Send + Sync {
     /// Finds the model of this name.
     fn choose<'a>(&'a self, name: &'a str) -> Pending<'a, Result<Connection, String>>;
@@ -38,7 +38,7 @@ pub trait Host: Send + Sync {
     /// The context window of the model of this name in tokens, if its server tells it.
     fn window<'a>(&'a self, name: &'a str) -> Pending<'a, Option<u64>>;
 
-    /// What covers all secrets that are known, in what others may read.
+    /// A masker for all known secrets, for text that other people may read.
     ///
     /// # Errors
     /// When there can be none now, in a sentence for people.

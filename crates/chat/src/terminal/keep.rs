@@ -1,4 +1,4 @@
-//! Keeps conversations: what the session wants of the store, in the order in which it wants it.
+//! Stores conversations: carries out the session's store operations in order.
 
 use super::engine::Inbound;
 use super::here::Here;
@@ -16,22 +16,22 @@ use thinkthrough_store::{
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Something to keep.
+/// An order for the store task.
 #[derive(Debug)]
 pub(super) enum Order {
-    /// What the session wants.
+    /// An order of the session.
     Keep(Keep),
     /// An answer begins.
     Begins(Origin),
-    /// What the answer under way has so far.
+    /// The partial answer so far.
     Draft(SoFar),
     /// A conversation from elsewhere.
     Import(String, Vec<Content>),
-    /// Say when everything before this is done.
+    /// Reports when all orders before this one are done.
     Done(tokio::sync::oneshot::Sender<()>),
 }
 
-/// Keeps conversations.
+/// The store task.
 pub(super) struct Keeper {
     conversations: Conversations,
     inbox: mpsc::UnboundedSender<Inbound>,
@@ -44,7 +44,7 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// A keeper that goes on with a conversation, or begins one.
+    /// A keeper that continues a conversation, or begins one.
     pub(super) fn new(
         conversations: Conversations,
         inbox: mpsc::UnboundedSender<Inbound>,
@@ -58,7 +58,7 @@ impl Keeper {
         Keeper { conversations, inbox, id, draft, compressions, searching, here, cover }
     }
 
-    /// Carries out orders until there can be no more.
+    /// Carries out orders until the channel is closed.
     pub(super) async fn run(mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
         tokio::spawn(remember(self.conversations.clone(), self.inbox.clone()));
         while let Some(order) = orders.recv().await {
@@ -130,7 +130,8 @@ impl Keeper {
             }
             Keep::Search { words, within, shows_thoughts } => {
                 let wanted = Search { text: words, within, only: None };
-                // What is said meanwhile is kept meanwhile; of two searches the newer one counts.
+                // The search runs in its own task, so that messages are stored meanwhile. A newer search replaces an
+                // older one.
                 let shown = (shows_thoughts, self.cover.clone());
                 let looks = look(self.conversations.clone(), self.inbox.clone(), wanted, shown);
                 if let Some(before) = self.searching.replace(tokio::spawn(looks)) {
@@ -155,7 +156,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Keeps what an answer grew by.
+    /// Stores the new part of an answer.
     async fn record(&mut self, so_far: &SoFar) -> Result<(), StoreError> {
         let Some(draft) = &mut self.draft else { return Ok(()) };
         let piece = draft.piece(&so_far.lock().so_far().blocks);
@@ -215,16 +216,16 @@ impl Keeper {
     }
 }
 
-/// Looks through every conversation, and tells how far it is and what was found.
+/// Searches all conversations, and reports progress and hits.
 async fn look(
     conversations: Conversations,
     inbox: mpsc::UnboundedSender<Inbound>,
     wanted: Search,
     (shows_thoughts, cover): (bool, Cover),
 ) {
-    /// Finds of one conversation that are listed.
+    /// The most hits of one conversation.
     const EACH: usize = 3;
-    /// Conversations between two words about how far it is.
+    /// The number of conversations between two progress reports.
     const STEP: usize = 16;
     let tell = |stored| drop(inbox.send(Inbound::Message(Message::Stored(stored))));
     let mut hits: Vec<Hit> = Vec::new();
@@ -247,7 +248,7 @@ async fn look(
     tell(done.map(|()| Kept::Found(hits)).map_err(|error| error.to_string()));
 }
 
-/// A find as a row of a list.
+/// A hit as a row of a list.
 fn listed(hit: &thinkthrough_store::Hit, cover: &Cover) -> Hit {
     let title = titled(hit.title.as_deref(), cover);
     let place = match hit.speaker {
@@ -265,7 +266,7 @@ fn listed(hit: &thinkthrough_store::Hit, cover: &Cover) -> Hit {
     }
 }
 
-/// Tells what was sent in the latest conversations.
+/// Sends the user's messages of the latest conversations to the session.
 async fn remember(conversations: Conversations, inbox: mpsc::UnboundedSender<Inbound>) {
     const CONVERSATIONS: usize = 20;
     let Ok(list) = conversations.list().await else { return };
@@ -278,7 +279,7 @@ async fn remember(conversations: Conversations, inbox: mpsc::UnboundedSender<Inb
     drop(inbox.send(Inbound::Message(Message::Sent(sent))));
 }
 
-/// A conversation as the session knows it; answers that nobody finished become messages of it.
+/// Opens a conversation for the session. Unfinished answers become messages of it.
 ///
 /// # Errors
 /// When there is no such conversation, or it cannot be read or written.

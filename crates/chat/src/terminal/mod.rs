@@ -1,6 +1,7 @@
-//! The loop of the terminal client: keys and what the model says go into the [`Session`], frames and requests come out.
+//! The loop of the terminal client. Keys and events of the model go into the [`Session`]; frames and requests come
+//! out.
 //!
-//! Frames are drawn when something changed, at most sixty a second; whatever comes in between is taken together.
+//! A frame is drawn after a change, at most sixty times a second. Changes between two frames are drawn together.
 
 mod ahead;
 mod asking;
@@ -51,27 +52,27 @@ use thinkthrough_store::Conversations;
 use tokio::sync::mpsc;
 use tokio::time::{sleep_until, timeout};
 
-/// Everything that the client needs.
+/// The parts that a client is built from.
 pub struct Client {
-    /// What the session begins with.
+    /// The first state of the session.
     pub start: Start,
-    /// The way to the model that the session begins with.
+    /// The connection to the first model of the session.
     pub connection: Connection,
-    /// The way to the utility model, where there is one.
+    /// The connection to the utility model, if there is one.
     pub utility: Option<Connection>,
-    /// Whoever knows the configuration.
+    /// Access to the configuration.
     pub host: Arc<dyn Host>,
     /// The tools, if any.
     pub tools: Option<Toolbox>,
-    /// What their servers have to say to the user.
+    /// Notices of tool servers for the user.
     pub notices: mpsc::UnboundedReceiver<String>,
-    /// Where conversations are kept, unless they are not.
+    /// The store of conversations, unless storing is off.
     pub conversations: Option<Conversations>,
-    /// Where requests leave traces, if anywhere.
+    /// The store of traces, if any.
     pub tracer: Option<Tracer>,
-    /// What is done about thoughts that say the same again and again.
+    /// The policy for thoughts that repeat the same text.
     pub runaway: Runaway,
-    /// Covers secrets in what goes to a provider, where the user wants that.
+    /// Masks secrets in requests to a provider, if the user wants that.
     pub masker: Option<Masker>,
     /// Counts tokens.
     pub tokenizer: &'static dyn Tokenizer,
@@ -87,15 +88,15 @@ impl std::fmt::Debug for Client {
 
 /// The shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
-/// The same after a key, whose letter nobody wants to wait for.
+/// The shortest time between a key and its frame, so that a typed letter appears at once.
 const FRAME_OF_A_KEY: Duration = Duration::from_millis(3);
-/// How often timers on the screen go on.
+/// The interval at which timers on the screen advance.
 const TICK: Duration = Duration::from_millis(100);
-/// How long the store, and the configuration, may take to be written when the client ends.
+/// How long writes to the store and the configuration may take when the client ends.
 const LAST_WRITES: Duration = Duration::from_secs(5);
-/// How long what is under way may take to stop when the client ends.
+/// How long running work may take to stop when the client ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How long servers of tools may take to end by themselves, and then when they are asked to.
+/// How long servers of tools may take to end by themselves, and again after they are asked to end.
 const LAST_STEPS: Duration = Duration::from_secs(4);
 /// Rows that one turn of the wheel moves.
 const WHEEL: isize = 3;
@@ -109,7 +110,7 @@ pub struct Left {
     pub title: String,
 }
 
-/// Has a conversation until the user leaves. Returns the conversation, if it is stored.
+/// Holds a conversation until the user leaves. Returns the conversation, if it is stored.
 ///
 /// # Errors
 /// When the terminal cannot be used.
@@ -135,9 +136,9 @@ struct App {
     host: Arc<dyn Host>,
     changer: Changer,
     connections: HashMap<String, Connection>,
-    /// The model that answers now, where its context window is not known.
+    /// The current model, if its context window is unknown.
     unknown: Option<String>,
-    /// The models whose servers were asked for it.
+    /// The models whose servers were asked for their context window.
     looked_for: HashSet<String>,
     inbox: mpsc::UnboundedReceiver<Inbound>,
     sender: mpsc::UnboundedSender<Inbound>,
@@ -150,7 +151,7 @@ struct App {
     is_dirty: bool,
     /// A key came since the last frame.
     is_typed: bool,
-    /// What the terminal shows may not be what was drawn last.
+    /// The terminal may no longer show the last frame.
     is_stale: bool,
     is_over: bool,
 }
@@ -182,9 +183,9 @@ impl App {
         let traces = client.tracer.map(|tracer| (tracer, here));
         let gate = (gate, start.cover.clone());
         let engine = Engine::new(sender.clone(), tools.map(Arc::new), gate, traces);
-        // A frame goes out in one piece.
+        // The buffer holds a whole frame, so that the frame is written at once.
         let out = BufWriter::with_capacity(1 << 18, io::stdout());
-        // Until the terminal says better.
+        // A guess, until the terminal answers.
         let theme = Theme::new(Background::of(env), Depth::of(env));
         Ok(App {
             terminal: Terminal::new(CrosstermBackend::new(out))?,
@@ -255,7 +256,7 @@ impl App {
         for effect in self.session.leave() {
             self.carry_out(effect);
         }
-        // What an answer under way has said so far becomes a message.
+        // The part of an answer that has arrived becomes a message.
         let stopped = async {
             while self.session.is_asking() {
                 let Some(inbound) = self.inbox.recv().await else { return };
@@ -274,10 +275,10 @@ impl App {
     }
 
     fn draw(&mut self) -> io::Result<()> {
-        // Terminals that know it show the whole frame at once; the others ignore it.
+        // Terminals that know this command show the whole frame at once. Others ignore it.
         queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
         if std::mem::take(&mut self.is_stale) {
-            // `clear` would ask for the cursor, and wait for an answer that the keys' reader takes.
+            // `clear` would ask for the cursor's position and wait for an answer that the key reader takes.
             let size = self.terminal.size()?;
             self.terminal.resize(Rect::from((Position::ORIGIN, size)))?;
         }
@@ -294,7 +295,7 @@ impl App {
         Ok(())
     }
 
-    /// Something came from the terminal: from the user, or its answer about its background.
+    /// Handles an event from the terminal: an action of the user, or the answer about its background.
     fn on_typed(&mut self, event: Event) {
         self.is_typed = true;
         let heard = self.listener.hear(event, Instant::now());
@@ -310,7 +311,7 @@ impl App {
             Event::Key(key) => self.update(Message::Key(key)),
             Event::Paste(text) => self.update(Message::Paste(text)),
             Event::Mouse(mouse) => self.on_mouse(mouse),
-            // Even a size that is the old one again may have cost what was on the screen.
+            // A resize may clear the screen even if the new size equals the old one.
             Event::Resize(..) => (self.is_dirty, self.is_stale) = (true, true),
             Event::FocusGained | Event::FocusLost => {}
         }

@@ -179,7 +179,7 @@ impl Toolbox {
         self.run(&call, Job { stop, output: &|_| {}, may_leave: true }).await
     }
 
-    /// A line of Markdown for each tool: its name, its permission, and the first sentence about it.
+    /// A line of Markdown for each tool: its name, its permission, and the first sentence of its description.
     pub async fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for source in &self.sources {

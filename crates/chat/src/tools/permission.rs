@@ -1,21 +1,21 @@
-//! Who may do what: the rule of a tool, the question that it may lead to, and the answer to that.
+//! Permissions of tools: the rule, the question that it may lead to, and the answer.
 
 use crate::tools::Pending;
 use std::path::PathBuf;
 
-/// What the configuration says about a tool, or what holds where it says nothing.
+/// The rule for a tool, from the configuration or by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
     /// The call runs.
     Allow,
-    /// Whoever watches is asked first.
+    /// The user is asked first.
     Ask,
     /// The call does not run.
     Deny,
 }
 
 impl Permission {
-    /// The value that a configuration names.
+    /// Parses the value of a configuration.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         match word {
@@ -37,7 +37,7 @@ impl Permission {
     }
 }
 
-/// What a tool does to the world.
+/// The kind of effect that a tool has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolKind {
     /// Changes files.
@@ -48,7 +48,7 @@ pub enum ToolKind {
     Read,
     /// Looks for something.
     Search,
-    /// Nobody here knows: a tool of a server.
+    /// Unknown: a tool of a server.
     Other,
 }
 
@@ -57,13 +57,13 @@ pub enum ToolKind {
 pub struct FileChange {
     /// The file.
     pub path: PathBuf,
-    /// What it held; `None` for a new file.
+    /// The old text; `None` for a new file.
     pub old: Option<String>,
-    /// What it holds afterwards.
+    /// The new text.
     pub new: String,
 }
 
-/// What somebody is asked before a call runs.
+/// The question to the user before a call runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     /// The provider's id of the call.
@@ -72,36 +72,36 @@ pub struct Question {
     pub index: usize,
     /// The tool's name.
     pub tool: String,
-    /// What the tool does to the world.
+    /// The kind of effect.
     pub kind: ToolKind,
-    /// What would happen, in a line: ``edit `src/main.rs` ``.
+    /// The effect, in a line: ``edit `src/main.rs` ``.
     pub title: String,
-    /// Why it has to be asked although the tool is allowed, such as a path outside the working folder.
+    /// Why the user must be asked although the tool is allowed, such as a path outside the working folder.
     pub reason: Option<String>,
-    /// The change that would be made, where the tool changes a file.
+    /// The change to a file, if the tool makes one.
     pub change: Option<FileChange>,
-    /// What "always in this session" would allow, in words; the same words are the same permission.
+    /// The scope of "always in this session", in words. Equal words mean the same permission.
     pub grant: String,
 }
 
-/// What somebody says to a [`Question`].
+/// The answer to a [`Question`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// This call runs.
     Once,
     /// This call runs, and all of its kind until the session ends.
     Always,
-    /// This call does not run; the text, which may be empty, is told to the model.
+    /// This call does not run. The text, which may be empty, goes to the model.
     Deny(String),
 }
 
-/// Is asked before a call runs. Questions come one at a time; a stopped run drops the one that is open.
+/// Asks the user before a call runs. Questions come one at a time. A stopped run drops its open question.
 pub trait Approve: Send + Sync {
-    /// Answers a question, whenever the answer is there.
+    /// Answers a question. The future is ready when the user has answered.
     fn approve<'a>(&'a self, question: &'a Question) -> Pending<'a, Verdict>;
 }
 
-/// Nobody is there to be asked: every question is a refusal that tells the model why.
+/// Answers every question with a refusal, because no user can be asked. The refusal tells the model why.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nobody;
 

@@ -1,4 +1,4 @@
-//! Where tools come from: the interface between the toolbox and those who really run them.
+//! The interface between the toolbox and the sources that run tools.
 
 use crate::tools::permission::{FileChange, Permission, ToolKind};
 use std::fmt::Debug;
@@ -9,18 +9,19 @@ use thinkthrough_core::request::Tool;
 use thinkthrough_json::Raw;
 use tokio_util::sync::CancellationToken;
 
-/// Something that will be there later.
+/// A boxed future.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A family of tools: the built-in ones, or those of a server.
 pub trait Source: Debug + Send + Sync {
-    /// What is on offer now, and what holds for it where the configuration says nothing; a source that has to be started is started by this.
+    /// The tools on offer now, each with its permission if the configuration has none. This call starts a source that
+    /// has to be started.
     fn offers(&self) -> Pending<'_, Vec<(Tool, Permission)>>;
 
-    /// What a call would do; `None` when the tool is not one of this source.
+    /// Describes the effect of a call. `None` if the tool does not belong to this source.
     fn weigh<'a>(&'a self, call: &'a ToolCall) -> Pending<'a, Option<Weighed>>;
 
-    /// Runs a call that was allowed. Dropping the future stops it; `job` says when it is better to stop by itself.
+    /// Runs an allowed call. Dropping the future stops it; `job` signals when the call should stop by itself.
     fn run<'a>(&'a self, call: &'a ToolCall, job: Job<'a>) -> Pending<'a, Given>;
 
     /// A line of Markdown for each server of this source.
@@ -28,46 +29,46 @@ pub trait Source: Debug + Send + Sync {
         Box::pin(std::future::ready(Vec::new()))
     }
 
-    /// Ends what was started, in order.
+    /// Ends all programs of this source, in order.
     fn close(&self) -> Pending<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 }
 
-/// What a call would do, as its source sees it.
+/// The effect of a call, as its source sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Weighed {
-    /// What holds where the configuration says nothing.
+    /// The permission if the configuration has none.
     pub permission: Permission,
-    /// What the tool does to the world.
+    /// The kind of effect.
     pub kind: ToolKind,
-    /// What would happen, in a line.
+    /// The effect, in a line.
     pub title: String,
-    /// Why it must be asked even if the tool is allowed.
+    /// Why the user must be asked even if the tool is allowed.
     pub reason: Option<String>,
     /// The change that would be made.
     pub change: Option<FileChange>,
-    /// What "always in this session" would allow, in words.
+    /// The scope of "always in this session", in words.
     pub grant: String,
-    /// Why the call cannot work. It is not run then, whatever is allowed: what it would do is not known.
+    /// Why the call cannot work. Such a call is not run even if it is allowed, because its effect is unknown.
     pub fault: Option<String>,
 }
 
-/// What a running call may use.
+/// The means of a running call.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
-    /// Is cancelled when the call should stop and give what it has.
+    /// Is cancelled when the call should stop and return its partial result.
     pub stop: &'a CancellationToken,
-    /// Takes what a long call says while it runs.
+    /// Receives the output of a long call while it runs.
     pub output: &'a (dyn Fn(&str) + Send + Sync),
-    /// The reason that [`Weighed`] gave was accepted: the call may leave the working folder.
+    /// The user accepted the reason that [`Weighed`] gave, so that the call may leave the working folder.
     pub may_leave: bool,
 }
 
-/// What a tool gave.
+/// The result of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// The result: a JSON string, or whatever structure the tool gives.
+    /// The result: a JSON string, or a structure of the tool.
     pub result: Raw,
     /// The tool failed.
     pub is_error: bool,
@@ -78,7 +79,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// A text.
+    /// A text as the result.
     #[must_use]
     pub fn text(text: &str) -> Self {
         Given { result: Raw::string(text), is_error: false, media: Vec::new(), change: None }

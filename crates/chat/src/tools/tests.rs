@@ -112,11 +112,11 @@ fn reading_inside_is_allowed_and_everything_else_is_asked() {
     assert!(away.reason.is_some() && away.grant != asked.grant, "one does not allow the other");
     let shell = question(&tools, "shell", r#"{"command":"ls -l"}"#);
     assert_eq!((shell.kind, shell.title.as_str()), (ToolKind::Execute, "run `ls -l`"));
-    // What cannot work is not asked for, and does not run: who knows what it would do later.
+    // A call that cannot work is neither asked for nor run, because it might work later and do something else.
     let wrong =
         rule(&tools, "edit_file", r#"{"path":"notes.md","old_text":"nothing","new_text":"x"}"#);
     assert!(matches!(wrong, Rule::Deny(why) if why.contains("does not occur")));
-    // A configured permission wins, but leaving the folder is asked for all the same.
+    // A configured permission wins, but the user is still asked before a call leaves the folder.
     let tools = tools.permit("shell", Permission::Deny).permit("edit_file", Permission::Allow);
     assert!(matches!(rule(&tools, "shell", r#"{"command":"ls"}"#), Rule::Deny(_)));
     assert_eq!(
@@ -240,7 +240,7 @@ fn a_stopped_command_gives_what_it_had_and_takes_its_whole_group_along() {
     let given = wait(tools.run(&shell, Job { stop: &stop, output: &output, may_leave: false }));
     assert_eq!(text(&given), "begun\n[stopped by the user]");
     ends(id().trim());
-    // A run that is dropped takes the group along as well.
+    // Dropping a run kills the group as well.
     let (never, begun) = (CancellationToken::new(), tokio::sync::Notify::new());
     let output = |text: &str| {
         if text.contains("begun") {
@@ -258,7 +258,7 @@ fn a_stopped_command_gives_what_it_had_and_takes_its_whole_group_along() {
     fs::remove_dir_all(root).unwrap();
 }
 
-/// Waits until a process runs no more; one that nobody has buried yet does not.
+/// Waits until a process has ended. A zombie has ended too.
 #[cfg(target_os = "linux")]
 fn ends(id: &str) {
     let began = std::time::Instant::now();

@@ -1,4 +1,4 @@
-//! A conversation goes on with any model, whoever gave its answers.
+//! A conversation continues with any model, whichever models gave its answers.
 
 use super::*;
 use thinkthrough_conformance::list;
@@ -60,7 +60,7 @@ async fn a_thought_that_is_refused_costs_itself_alone_and_is_not_sent_again() {
         assert_eq!(sent.len(), tries, "{sent:#?}");
         let last = sent.last().unwrap();
         assert!(!last.contains("QWx0ZXJl") && seals(last) > 0, "{last}");
-        // What is counted and explained is what goes out.
+        // The counted and explained request is the sent request.
         let contents = conversation[..conversation.len() - 1].to_vec();
         let request = Request { contents, stream: true, ..Request::default() };
         let built = build(&request, &stage.target, &stage.settings).body;

@@ -11,7 +11,7 @@ use crate::screen::ink::{Ground, Ink, Tone};
 use crate::screen::model::{Activity, Thought, ThoughtState, View};
 use crate::screen::wrap;
 
-/// What the box takes of the width: its edges, the mark and a cell for the cursor behind the last letter.
+/// Columns of the box that hold no text: its edges, the mark, and a cell for the cursor after the last letter.
 const TAKEN: u16 = 5;
 
 /// How high the box is on a screen of this size.
@@ -41,7 +41,7 @@ pub(in crate::screen) fn paint(
     }
     let rows = rows(&composer.text, inner(area.width));
     let at = row_of(&rows, composer.cursor);
-    // The row of the cursor is always in sight, with as many rows above it as fit.
+    // The row of the cursor is always visible, with as many rows above it as fit.
     let first = (at + 1).saturating_sub(usize::from(inside.height));
     for (y, row) in (inside.top()..inside.bottom()).zip(rows.iter().skip(first)) {
         let text = composer.text.get(row.clone()).unwrap_or_default();
@@ -53,8 +53,8 @@ pub(in crate::screen) fn paint(
     Some((x + column, inside.y + down))
 }
 
-/// The cursor so many rows further down, or up, in a box on a screen of this width; `None` where there is no such row.
-/// `column` is the cell that the cursor wants to be in.
+/// The cursor after a move by this number of rows, in a box on a screen of this width. `None` if there is no such
+/// row. `column` is the cell that the cursor wants to be in.
 #[must_use]
 pub fn move_by_rows(
     text: &str,
@@ -100,7 +100,7 @@ fn rows(text: &str, width: usize) -> Vec<Range<usize>> {
     rows
 }
 
-/// The row that the cursor is on: the last one that begins before it.
+/// The row with the cursor: the last row that begins at or before it.
 fn row_of(rows: &[Range<usize>], cursor: usize) -> usize {
     rows.partition_point(|row| row.start <= cursor).saturating_sub(1)
 }
@@ -113,14 +113,14 @@ fn column(text: &str, row: &Range<usize>, cursor: usize) -> usize {
     glyph::width(text.get(row.start..end).unwrap_or_default())
 }
 
-/// Says on the upper edge what happens now, and how to stop it.
+/// Shows the current activity on the upper edge, and the key that stops it.
 fn activity(canvas: &mut Canvas<'_>, view: &View, area: Rect) {
     let what = match view.status.activity {
         Activity::Idle => return,
         Activity::Answering => "answering".to_owned(),
         Activity::Compressing => "compressing the history".to_owned(),
         Activity::Retrying => match view.status.retry_in {
-            // A wait that has begun is never over yet.
+            // Rounded up, so that a wait in progress does not show 0 s.
             Some(left) => format!("trying again in {} s", left.as_millis().div_ceil(1_000)),
             None => "trying again soon".to_owned(),
         },
@@ -132,7 +132,7 @@ fn activity(canvas: &mut Canvas<'_>, view: &View, area: Rect) {
     let turns = spinner(view.now);
     let note = u16::try_from(glyph::width(&view.composer.note)).unwrap_or(area.width);
     let (from, end) = (area.x + 4 + note, area.right().saturating_sub(2));
-    // Of what does not fit, what happens is worth more than how to stop it.
+    // If both do not fit, the activity is more important than the key that stops it.
     let texts = [format!(" {turns} {what}, esc stops "), format!(" {turns} {what} ")];
     let fits = |text: &&String| {
         u16::try_from(glyph::width(text)).is_ok_and(|wide| from.saturating_add(wide) <= end)

@@ -1,4 +1,4 @@
-//! What lies above the transcript: lists and pages.
+//! Overlays above the transcript: lists and pages.
 
 use ratatui::layout::Rect;
 
@@ -8,19 +8,19 @@ use crate::screen::ink::{Ground, Ink, Tone};
 use crate::screen::markdown;
 use crate::screen::model::{Item, List, Overlay, Page};
 
-/// No list is wider, however wide the screen is.
+/// The greatest width of a list.
 const WIDEST: u16 = 100;
-/// Completions never cover more rows than this.
+/// The most rows of a list of completions.
 const COMPLETIONS: u16 = 8;
 
-/// What was painted, for the mouse.
+/// The painted areas, for the mouse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::screen) struct Painted {
-    /// Where the rows of a list are.
+    /// The area of a list's rows.
     pub(in crate::screen) rows: Rect,
-    /// The index of the first of them.
+    /// The index of the first visible row.
     pub(in crate::screen) first: usize,
-    /// All that is covered.
+    /// The area of the whole overlay.
     pub(in crate::screen) area: Rect,
 }
 
@@ -43,7 +43,7 @@ pub(in crate::screen) fn paint(canvas: &mut Canvas<'_>, overlay: &Overlay, area:
     }
 }
 
-/// A box for so many rows in the middle.
+/// A centred box for this number of rows.
 fn centred(area: Rect, widest: u16, rows: usize) -> Rect {
     let width = area.width.min(widest);
     let height = u16::try_from(rows + 2).unwrap_or(u16::MAX).min(area.height);
@@ -68,7 +68,7 @@ fn paint_list(canvas: &mut Canvas<'_>, list: &List, area: Rect) -> Painted {
     }
     let rows = usize::from(inside.height);
     let selected = list.selected.map(|at| at.min(list.items.len().saturating_sub(1)));
-    // The chosen row is kept near the middle, and the window inside the list.
+    // Keeps the chosen row near the middle, and the visible rows inside the list.
     let middle = selected.unwrap_or(0).saturating_sub(rows / 2);
     let first = middle.min(list.items.len().saturating_sub(rows));
     let shown = list.items.iter().enumerate().skip(first).take(rows);

@@ -72,7 +72,7 @@ fn detail(question: &Question, width: u16) -> Rows {
     rows
 }
 
-/// Which choices stand on which row.
+/// The choices of each row.
 fn choice_rows(question: &Question, width: u16) -> Vec<Vec<usize>> {
     let mut rows: Vec<Vec<usize>> = vec![Vec::new()];
     let mut used = 0;

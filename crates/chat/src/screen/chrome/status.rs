@@ -1,4 +1,4 @@
-//! The last line: what would be sent, to whom, and what it cost.
+//! The last line: the size of the next request, the model, and the cost.
 
 use ratatui::layout::Rect;
 
@@ -37,7 +37,7 @@ pub(in crate::screen) fn paint(canvas: &mut Canvas<'_>, status: &Status, area: R
     canvas.line((x, area.y), end, &line, Ground::Plain);
 }
 
-/// As many of the parts as fit, in their order; the first one always.
+/// As many of the parts as fit, in their order, and always the first one.
 fn joined(parts: Vec<Line>, room: usize) -> Line {
     let mut line = Line::default();
     for part in parts.into_iter().filter(|part| !part.is_empty()) {
@@ -61,7 +61,7 @@ fn context(status: &Status) -> String {
     }
 }
 
-/// The budget with its numbers where they fit, and the percentage everywhere.
+/// The budget in percent, with its numbers if they fit.
 fn budget(budget: Budget, room: usize) -> Line {
     let percent = budget.percent();
     let tone = match percent {

@@ -1,9 +1,9 @@
-//! What the scanner knows of each language.
+//! The languages that the scanner knows.
 
 /// A language, or a family of them.
 #[derive(Debug)]
 pub(super) struct Language {
-    /// What a fence may call it, in lower case, separated by spaces.
+    /// The names for a fence, in lower case, separated by spaces.
     names: &'static str,
     /// Its keywords and named values, separated by spaces.
     pub(super) keywords: &'static str,
@@ -17,14 +17,14 @@ pub(super) struct Language {
     pub(super) has_chars: bool,
     /// Characters that a word may have besides letters, digits and `_`.
     pub(super) joins: &'static str,
-    /// Whether what stands before `:` or `=` is a key.
+    /// Whether a word before `:` or `=` is a key.
     pub(super) has_keys: bool,
     pub(super) ignores_case: bool,
     pub(super) is_diff: bool,
 }
 
 impl Language {
-    /// Whether something may begin with this character that the scanner looks at.
+    /// Whether a piece that the scanner handles may begin with this character.
     pub(super) fn stops(&self, char: char) -> bool {
         let begins = |marks: &[&str]| marks.iter().any(|mark| mark.starts_with(char));
         char.is_alphanumeric()

@@ -11,14 +11,14 @@ pub(super) struct Inline {
     done: Vec<Line>,
     current: Option<Line>,
     ink: Ink,
-    /// What the open marks change, innermost last.
+    /// The open marks, innermost last.
     open: Vec<Mark>,
 }
 
 struct Mark {
     /// The ink outside.
     before: Ink,
-    /// Where a link leads, and the text it was given so far.
+    /// The target of a link, and its text so far.
     link: Option<(String, String)>,
 }
 
@@ -32,7 +32,7 @@ impl Inline {
         self.done.is_empty() && self.current.as_ref().is_none_or(Line::is_empty)
     }
 
-    /// Adds text; `tone` counts where the marks around it have none.
+    /// Adds text. `tone` applies if the marks around it have no tone.
     pub(super) fn push(&mut self, text: &str, tone: Tone) {
         let tone = if tone == Tone::Text { self.ink.tone } else { tone };
         for mark in &mut self.open {
@@ -81,7 +81,7 @@ impl Inline {
         self.open.push(mark);
     }
 
-    /// Ends the innermost mark. Where a link leads is always shown, unless its text says so.
+    /// Ends the innermost mark. A link is followed by its target, unless its text is the target.
     pub(super) fn end(&mut self) {
         let Some(mark) = self.open.pop() else { return };
         let was_link = self.ink.is_underlined && !mark.before.is_underlined;
@@ -97,7 +97,7 @@ impl Inline {
         }
     }
 
-    /// The lines, and none are left.
+    /// Removes and returns the lines.
     pub(super) fn take(&mut self) -> Vec<Line> {
         let mut lines = std::mem::take(&mut self.done);
         lines.extend(self.current.take());

@@ -31,7 +31,7 @@ pub(super) fn kept(text: &str) -> Cow<'_, str> {
                 end
             }
             None => {
-                // What is escaped already is no mark, and a sign that nothing closes yet is kept too.
+                // An escaped sign is no mark. A mark that is not closed yet is escaped too, so that it stays visible.
                 let is_open = ["\\(", "\\["].iter().any(|mark| rest.starts_with(mark));
                 out.push_str(if is_open { "\\" } else { "" });
                 let escaped = if rest.starts_with('\\') && !is_open { 2 } else { 1 };
@@ -45,12 +45,12 @@ pub(super) fn kept(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Where in a text the formula ends that it begins with, if it does.
+/// The end of the formula at the start of a text, if there is one.
 fn formula(text: &str, before: Option<char>) -> Option<usize> {
     let closed = |open: &str, close: &str| {
         let inner = text.strip_prefix(open)?;
         let mut from = 0;
-        // A closing mark behind another backslash is none.
+        // Skip closing marks that a backslash escapes.
         while let Some(found) = inner.get(from..)?.find(close) {
             let end = from + found;
             let slashes = inner.get(..end)?.chars().rev().take_while(|it| *it == '\\').count();
@@ -80,7 +80,7 @@ fn formula(text: &str, before: Option<char>) -> Option<usize> {
     (is_one && end > 0).then_some(end + 2)
 }
 
-/// Escapes every sign; the marks of quotes at the beginning of further lines stay marks.
+/// Escapes every sign, except the quote marks at the start of further lines.
 fn escape(formula: &str, out: &mut String) {
     let mut begins = false;
     for char in formula.chars() {
@@ -93,7 +93,7 @@ fn escape(formula: &str, out: &mut String) {
     }
 }
 
-/// Where code and blocks of HTML stand, in which every sign is itself already.
+/// The ranges of code and HTML blocks, in which Markdown changes no sign.
 fn code(text: &str) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut depth = 0_usize;
@@ -104,7 +104,7 @@ fn code(text: &str) -> Vec<Range<usize>> {
                 ranges.push(range);
             }
             Event::End(TagEnd::CodeBlock) => depth = depth.saturating_sub(1),
-            // What looks like a tag in a line may be a part of a formula.
+            // Inline HTML is left out, because it may be a part of a formula.
             Event::Code(_) | Event::Html(_) if depth == 0 => ranges.push(range),
             _ => {}
         }

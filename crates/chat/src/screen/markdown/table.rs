@@ -1,4 +1,4 @@
-//! Tables: columns as wide as they need to be, narrowed where the screen is too small.
+//! Tables. Columns are as wide as their cells, and narrower if the screen is too small.
 
 use pulldown_cmark::Alignment;
 
@@ -7,7 +7,7 @@ use crate::screen::ink::{Ink, Tone};
 use crate::screen::rows::Line;
 use crate::screen::wrap;
 
-/// Between two columns.
+/// The text between two columns.
 const GAP: &str = " │ ";
 /// No column is narrowed below this, unless it needs less.
 const LEAST: usize = 4;
@@ -54,7 +54,7 @@ impl Table {
         let mut widths: Vec<usize> = (0..self.alignments.len()).map(column).collect();
         let gaps = widths.len().saturating_sub(1) * GAP.chars().count();
         let room = width.saturating_sub(gaps).max(1);
-        // The widest column gives way until the table fits, level by level instead of cell by cell.
+        // Narrows the widest columns until the table fits, level by level instead of cell by cell.
         while widths.iter().sum::<usize>() > room {
             let widest = widths.iter().copied().max().unwrap_or(0);
             if widest <= LEAST {

@@ -82,7 +82,7 @@ fn tables_fit() {
     assert!(texts(&wide, 100).iter().all(|row| glyph::width(row) <= 100));
 }
 
-/// However the text came in, a block that has another one behind it never changes.
+/// A block with another block after it never changes, whatever pieces the text arrives in.
 #[test]
 fn finished_blocks_stay_finished() {
     let text = "# T\n\npara\ngoes on\n\n- a\n\n  b\n- c\n\n```rs\nx\n\ny\n```\n\n> q\n\n| a |\n|---|\n| b |\n\n<b>\nx\n\n    code\n\n1. n\n";

@@ -1,4 +1,4 @@
-//! Where the user writes.
+//! The composer, in which the user writes.
 
 /// The text being written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,8 @@
-//! What there is to see, without a terminal: the transcript, the composer, the status line and what lies above them.
+//! The content of the screen, without a terminal: the transcript, the composer, the status line, and the overlay
+//! above them.
 //!
-//! Whoever runs the session fills a [`View`] and hands it to [`Screen::render`](super::Screen::render). Nothing here
-//! knows a width, a colour or a clock: times are durations since the session began.
+//! The session fills a [`View`] and hands it to [`Screen::render`](super::Screen::render). This module knows no
+//! width, colour or clock: times are durations since the session began.
 
 mod composer;
 mod overlay;
@@ -21,7 +22,7 @@ pub use thought::{Thought, ThoughtState};
 pub use tool::{Tool, ToolState};
 pub use transcript::{Body, Entry, EntryId, Level, Transcript};
 
-/// Everything that one frame shows.
+/// The content of one frame.
 #[derive(Clone, Debug)]
 pub struct View {
     /// The conversation.
@@ -30,13 +31,13 @@ pub struct View {
     pub display: Display,
     /// `reasoning.includeInResponse`: `false` hides every thought, whatever the mode or a block's own choice says.
     pub shows_thoughts: bool,
-    /// Where the user writes.
+    /// The text field of the user.
     pub composer: Composer,
     /// The last line.
     pub status: Status,
-    /// What lies above the transcript, if anything.
+    /// A list or page above the transcript.
     pub overlay: Option<Overlay>,
-    /// What the user has to decide before anything goes on; it takes the place of the composer while nothing is written.
+    /// A question that the user must answer first. It replaces the composer while the composer is empty.
     pub question: Option<Question>,
     /// The entry that keys act on, marked at its first line.
     pub focus: Option<EntryId>,
@@ -63,13 +64,13 @@ impl Default for View {
 /// Something the user decides, such as whether a tool may run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Question {
-    /// What is asked, in a few words: `Run this command?`
+    /// The question, in a few words: `Run this command?`
     pub title: String,
-    /// What it is about, any number of lines; the first ones are shown.
+    /// The details of the question. Only the first lines of a long text are shown.
     pub detail: String,
     /// The language of `detail` for its colours, such as `sh` or `diff`.
     pub language: String,
-    /// What can be answered, each with the key that chooses it.
+    /// The possible answers, each with its key.
     pub choices: Vec<Choice>,
     /// The index in `choices` that Enter takes.
     pub selected: usize,
@@ -80,8 +81,8 @@ pub struct Question {
 /// One answer to a [`Question`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The key, as it is shown: `y`; empty where none alone chooses it.
+    /// The key, as it is shown: `y`. Empty for a choice without a key of its own.
     pub key: String,
-    /// What it does: `yes, this once`.
+    /// The answer, in words: `yes, this once`.
     pub label: String,
 }

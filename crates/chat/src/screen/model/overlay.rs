@@ -1,4 +1,4 @@
-//! What lies above the transcript.
+//! A list or page above the transcript.
 
 /// Something above the transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,15 +14,15 @@ pub enum Overlay {
 /// A list to choose from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct List {
-    /// What it lists.
+    /// The title.
     pub title: String,
-    /// What the user typed to narrow it, if it can be narrowed.
+    /// The text that filters the rows, if the list has a filter.
     pub filter: Option<String>,
     /// The rows that are left.
     pub items: Vec<Item>,
     /// The index in `items` that is highlighted, if one is.
     pub selected: Option<usize>,
-    /// Said instead of rows when there are none.
+    /// The text for an empty list.
     pub empty: String,
     /// The keys, on the lower edge: `↵ use  esc close`.
     pub hint: String,
@@ -42,7 +42,7 @@ pub struct Item {
 /// A text to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// What it is.
+    /// The title.
     pub title: String,
     /// The text, in Markdown.
     pub text: String,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What the status line says. Whatever is `None` or empty is left out.
+/// The content of the status line. Fields that are `None` or empty are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// The model as the user names it.
@@ -15,11 +15,11 @@ pub struct Status {
     pub effective: Option<u64>,
     /// The model's context window in tokens.
     pub limit: Option<u64>,
-    /// What the session cost so far, with its currency: `$0.42`.
+    /// The cost of the session so far, with its currency: `$0.42`.
     pub cost: Option<String>,
     /// The session's budget of reasoning tokens.
     pub budget: Option<Budget>,
-    /// What happens now.
+    /// The current activity.
     pub activity: Activity,
     /// How long it takes until a request that failed is tried again.
     pub retry_in: Option<Duration>,
@@ -38,7 +38,7 @@ pub struct Budget {
     pub warn_percent: u8,
 }
 
-/// What happens now.
+/// The current activity of the session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Activity {
     /// The answer comes.

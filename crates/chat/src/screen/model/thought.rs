@@ -7,17 +7,18 @@ use thinkthrough_core::tokens::TokenCount;
 /// A thinking block. Its text only grows; its time runs only while the model thinks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thought {
-    /// What came so far.
+    /// The text so far.
     pub text: String,
     /// How far it is.
     pub state: ThoughtState,
-    /// Its tokens, if anybody knows; not shown otherwise.
+    /// Its tokens, if they are known. Unknown counts are not shown.
     pub tokens: Option<TokenCount>,
-    /// What the user chose for this block: `None` follows the mode, `Some(true)` is open, `Some(false)` folded.
+    /// The user's choice for this block: `None` follows the mode, `Some(true)` is open, `Some(false)` folded.
     pub choice: Option<bool>,
-    /// The time it took so far, without what `running_since` adds; `None` where nobody measured it.
+    /// The time it took so far, without the time since `running_since`. `None` if the time is unknown.
     pub spent: Option<Duration>,
-    /// When the clock last started, since the session began; `None` while it stands, as it does while a tool runs.
+    /// When the clock last started, since the session began. `None` while the clock is stopped, such as while a tool
+    /// runs.
     pub running_since: Option<Duration>,
 }
 
@@ -49,7 +50,7 @@ impl Thought {
         }
     }
 
-    /// A thought from a stored conversation, of which the time may be unknown: none is invented.
+    /// A thought from a stored conversation. Its time is `None` if the conversation does not tell it.
     #[must_use]
     pub fn stored(text: impl Into<String>, state: ThoughtState, spent: Option<Duration>) -> Self {
         let text = text.into();
@@ -66,7 +67,7 @@ impl Thought {
         }
     }
 
-    /// Stops the clock, because something else than thinking happens.
+    /// Stops the clock while the model does not think.
     pub fn pause(&mut self, now: Duration) {
         self.spent = self.elapsed(now);
         self.running_since = None;
@@ -78,7 +79,7 @@ impl Thought {
         self.running_since = Some(now);
     }
 
-    /// Ends it: stops the clock, and says what it became.
+    /// Ends the thought: stops the clock, and sets the final state.
     pub fn end(&mut self, state: ThoughtState, now: Duration) {
         self.pause(now);
         self.state = state;

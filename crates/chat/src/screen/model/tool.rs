@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-/// A call of a tool and what came of it. It is folded to two lines unless the user opens it.
+/// A call of a tool, and its result. It is folded to two lines unless the user opens it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tool {
     /// The tool's name.
     pub name: String,
-    /// What it is about in a few words, such as a path or a command; shown beside the name.
+    /// The subject of the call in a few words, such as a path or a command; shown after the name.
     pub summary: String,
     /// The arguments in full, shown when it is open.
     pub arguments: String,
     /// How far it is.
     pub state: ToolState,
-    /// What the user chose: `Some(true)` is open; it is folded otherwise.
+    /// The user's choice: `Some(true)` is open; otherwise it is folded.
     pub choice: Option<bool>,
     /// How long it ran, once it has.
     pub spent: Option<Duration>,
@@ -26,11 +26,11 @@ pub struct Tool {
 /// How far a tool call is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolState {
-    /// The user or a rule said no.
+    /// The user or a rule refused it.
     Denied,
-    /// It gave an error.
+    /// It failed.
     Error,
-    /// It gave a result.
+    /// It succeeded.
     Ok,
     /// It runs.
     #[default]
@@ -53,7 +53,7 @@ impl Tool {
         self.state = state;
     }
 
-    /// The result as text; empty while there is none.
+    /// The result as text; empty before the call ends.
     #[must_use]
     pub fn result(&self) -> &str {
         &self.result

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Thought, Tool};
 
-/// Tells transcripts apart, so that nothing laid out of one is shown for another.
+/// Distinguishes transcripts, so that the layout of one is never used for another.
 static GENERATIONS: AtomicU64 = AtomicU64::new(0);
 
 /// Entries in the order in which they came. Entries are added and changed, never moved, so an id stays good until
@@ -26,32 +26,32 @@ pub struct Entry {
     revision: u32,
 }
 
-/// What an entry is.
+/// The content of an entry.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// What the model said, in Markdown. It only grows.
+    /// Text of the model, in Markdown. It only grows.
     Answer(String),
-    /// From here on the model sees a summary of what is above; the text says what became of it.
+    /// From here on the model sees a summary of the messages above. The text describes the compression.
     Compression(String),
-    /// Something the program has to say.
+    /// A notice of the program.
     Notice(Level, String),
-    /// What the model thought.
+    /// A thought of the model.
     Thought(Thought),
-    /// What the model had a tool do.
+    /// A tool call of the model.
     Tool(Tool),
-    /// What the user said.
+    /// A message of the user.
     User(String),
 }
 
-/// How much a notice matters.
+/// The importance of a notice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Level {
-    /// Something failed.
+    /// A failure.
     Error,
-    /// Good to know.
+    /// Information.
     #[default]
     Info,
-    /// Something to look at.
+    /// A warning.
     Warning,
 }
 
@@ -78,7 +78,7 @@ impl Transcript {
         }
     }
 
-    /// Changes an entry in any way; what was laid out of it is laid out again.
+    /// Changes an entry in any way. Its layout is computed again.
     pub fn edit(&mut self, id: EntryId, change: impl FnOnce(&mut Body)) {
         if let Some(entry) = self.entries.get_mut(id.0) {
             change(&mut entry.body);
@@ -94,8 +94,8 @@ impl Transcript {
         }
     }
 
-    /// Makes a choice for a thought or a tool, which stays until the user makes another one, for it or for all thoughts. Returns whether the entry
-    /// can be opened at all.
+    /// Makes a choice for a thought or a tool, which stays until the user makes another one, for it or for all
+    /// thoughts. Returns whether the entry can be opened at all.
     pub fn choose(&mut self, id: EntryId, is_open: bool) -> bool {
         match self.entries.get_mut(id.0).map(|entry| &mut entry.body) {
             Some(Body::Thought(Thought { choice, .. }) | Body::Tool(Tool { choice, .. })) => {
@@ -106,7 +106,7 @@ impl Transcript {
         }
     }
 
-    /// Takes back every choice for a thought, so that all of them follow the mode.
+    /// Resets the choice for every thought, so that all of them follow the mode.
     pub fn follow_mode(&mut self) {
         for entry in &mut self.entries {
             if let Body::Thought(thought) = &mut entry.body {
@@ -132,25 +132,25 @@ impl Transcript {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Whether the transcript has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Takes all entries away, as when another conversation is opened.
+    /// Removes all entries, as when another conversation is opened.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.generation = GENERATIONS.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Another one whenever the transcript was cleared.
+    /// A number that changes whenever the transcript is cleared.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Changes whenever an entry changed otherwise than by growing.
+    /// A number that changes whenever the entry changes in another way than by growing.
     #[must_use]
     pub fn revision(&self, at: usize) -> u32 {
         self.entries.get(at).map_or(0, |entry| entry.revision)

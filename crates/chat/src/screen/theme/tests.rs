@@ -4,7 +4,7 @@ use super::{Background, CONTRAST, Depth, Theme};
 use crate::screen::colour::{Rgb, indexed};
 use crate::screen::ink::{Ground, Ink, Tone};
 
-/// The colours that xterm gives the 16 unless the user says otherwise, and those of a Linux console.
+/// The default palettes of xterm and of a Linux console.
 const PALETTES: [[Rgb; 16]; 2] = [
     [
         Rgb(0, 0, 0),
@@ -100,7 +100,8 @@ fn req_think_007_3_thoughts_are_legible_in_the_usual_palettes_of_16_colours() {
             let style = theme.style(Ink::default(), Ground::Thought);
             let ground = seen(style.bg.unwrap(), palette, terminal);
             let letters = seen(style.fg.unwrap(), palette, terminal);
-            // White on xterm's own bright black has 4.0; the greys of other palettes are darker. No calm ground has more.
+            // White on xterm's own bright black has 4.0; the greys of other palettes are darker. No calm ground has
+            // more.
             assert!(letters.contrast(ground) >= 4.0, "{background:?}");
             let is_lighter = ground.luminance() > terminal.luminance();
             assert_eq!(is_lighter, background == Background::Dark);
@@ -108,8 +109,8 @@ fn req_think_007_3_thoughts_are_legible_in_the_usual_palettes_of_16_colours() {
     }
 }
 
-/// Greys are the only grounds that are calm in every palette of 16 colours, and letters can be read where nobody said
-/// whether the terminal is dark.
+/// Greys are the only grounds that are calm in every palette of 16 colours. Letters can be read even if the terminal
+/// does not report whether it is dark.
 #[test]
 fn b_11_sixteen_colours_are_calm_and_legible_on_light_and_dark() {
     let (dark, light) = (Rgb(0x14, 0x14, 0x18), Rgb(0xfa, 0xfa, 0xf8));

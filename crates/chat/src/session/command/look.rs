@@ -1,4 +1,4 @@
-//! Commands about what is seen: `/thinking`, `/explain`, `/copy`.
+//! Commands that show thoughts and messages: `/thinking`, `/explain`, `/copy`.
 
 use super::super::Session;
 use super::super::message::{Count, Effect};
@@ -127,7 +127,7 @@ fn explain_thoughts(contents: &[Content], built: &Outgoing, text: &mut String) {
     text.push('\n');
 }
 
-/// Everything in a body that is neither message nor tool: what the request says about thinking and the answer.
+/// The parameters of a request body, without the messages and tools.
 fn parameters(built: &Outgoing) -> Vec<String> {
     const BULK: [&str; 8] = [
         "model",
@@ -148,7 +148,7 @@ fn parameters(built: &Outgoing) -> Vec<String> {
 }
 
 impl Session {
-    /// Says what will be sent about thinking.
+    /// Shows the parameters of the next request.
     pub(super) fn tell_parameters(&mut self) {
         let Count { target, settings, .. } = self.request();
         let request = Request { stream: true, ..Request::default() };

@@ -16,35 +16,35 @@ use std::fmt::Write as _;
 struct Command {
     /// Its name, without the slash.
     name: &'static str,
-    /// What may follow.
+    /// The arguments, as the help shows them.
     arguments: &'static str,
-    /// What it does, in a sentence.
+    /// The effect of the command, in a sentence.
     about: &'static str,
     run: fn(&mut Session, &str),
-    /// What may stand as the last of these words, the ones before it given.
+    /// Candidates for the last of these words, given the words before it.
     words: fn(&Session, &[&str]) -> Vec<Word>,
 }
 
-/// A word that may stand somewhere, and what it means.
+/// A word that a command accepts, and its meaning.
 struct Word {
     text: String,
     about: String,
-    /// More words may follow.
+    /// The command may have more words.
     goes_on: bool,
 }
 
-/// A way to complete what is written.
+/// A completion for the text in the composer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
-    /// Where in the text it goes.
+    /// The byte position where it is inserted.
     pub(super) from: usize,
-    /// What goes there.
+    /// The text to insert.
     pub(super) text: String,
-    /// What it means.
+    /// A description, for people.
     pub(super) about: String,
-    /// More words may follow.
+    /// The command may have more words.
     pub(super) goes_on: bool,
-    /// With it the command can be run.
+    /// The command can run with it.
     pub(super) runs: bool,
 }
 
@@ -284,7 +284,7 @@ const KEYS: &[(&str, &str)] = &[
     ("F1", "this page"),
 ];
 
-/// Whether a text is a command and nothing for the model: a slash and one word, or a colon and one word of small letters.
+/// Whether a text is a command instead of a message: a slash and one word, or a colon and one word of small letters.
 pub(super) fn is_command(text: &str) -> bool {
     let (Some(rest), false) = (text.strip_prefix(['/', ':']), text.contains('\n')) else {
         return false;
@@ -294,25 +294,25 @@ pub(super) fn is_command(text: &str) -> bool {
         rest.starts_with(|char: char| first(&char)) && word.chars().all(|char| other(&char))
     };
     if text.starts_with(':') {
-        // There are other things that begin with a colon, such as `:D`.
+        // Other texts begin with a colon too, such as `:D`.
         return is_of(char::is_ascii_lowercase, char::is_ascii_lowercase);
     }
     is_of(char::is_ascii_alphabetic, |char| char.is_ascii_alphanumeric() || "-_".contains(*char))
 }
 
-/// Whether a text is the beginning of a command and no more.
+/// Whether a text is only the beginning of a command.
 pub(super) fn is_bare(text: &str) -> bool {
     matches!(text.trim(), "/" | ":")
 }
 
 impl Command {
-    /// Whether it does something without a word behind it.
+    /// Whether the command can run without an argument.
     fn runs_alone(&self) -> bool {
         self.arguments.is_empty() || self.arguments.starts_with('[')
     }
 }
 
-/// The command that was most likely meant by a name that is none.
+/// The closest command to an unknown name.
 fn nearest(name: &str) -> Option<&'static Command> {
     let begins = COMMANDS.iter().find(|it| it.name.starts_with(name) || name.starts_with(it.name));
     begins.or_else(|| {
@@ -321,7 +321,7 @@ fn nearest(name: &str) -> Option<&'static Command> {
     })
 }
 
-/// How many letters must be added, taken away or changed to make one word of the other.
+/// The edit distance of two words.
 fn distance(one: &str, other: &str) -> usize {
     let mut row: Vec<usize> = (0..=other.chars().count()).collect();
     for (at, letter) in one.chars().enumerate() {
@@ -383,7 +383,7 @@ impl Session {
         self.show_page("Help", help());
     }
 
-    /// What may stand at the end of this text.
+    /// The candidates for the last word of this text.
     pub(super) fn candidates(&self, text: &str) -> Vec<Candidate> {
         let Some(line) = text.strip_prefix(['/', ':']) else { return Vec::new() };
         if text.contains('\n') {
@@ -428,8 +428,8 @@ impl Session {
             .collect()
     }
 
-    /// Which candidate is highlighted without anybody's doing: the one that is written in full, else the first. None
-    /// where the line can be run as it stands and no letter of another word is written.
+    /// The candidate that is highlighted at first: the exact match, else the first. `None` if the line can run as it
+    /// is and no letter of another word is written.
     pub(super) fn highlighted(&self, text: &str, rows: &[Candidate]) -> Option<usize> {
         let last = rows.first().and_then(|row| text.get(row.from..)).unwrap_or_default();
         let mut words = text.trim_start_matches(['/', ':']).split_whitespace();
@@ -449,7 +449,7 @@ fn find(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.name.eq_ignore_ascii_case(name))
 }
 
-/// Other names for the menu, once a letter is written.
+/// Other names for the menu, shown once a letter is written.
 fn other_names(written: &str) -> impl Iterator<Item = (Word, bool)> {
     let names = OTHER_NAMES.iter().filter(|_| !written.is_empty());
     names.map(|(other, name)| {
@@ -462,7 +462,7 @@ fn none(_: &Session, _: &[&str]) -> Vec<Word> {
     Vec::new()
 }
 
-/// One word out of a few.
+/// The candidates of a command that takes one of these words.
 fn only(before: &[&str], words: &[(&str, &str)]) -> Vec<Word> {
     if !before.is_empty() {
         return Vec::new();

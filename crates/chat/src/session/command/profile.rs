@@ -50,7 +50,7 @@ fn load(session: &mut Session, name: &str) {
     let Some(profile) = session.profiles.iter().find(|it| it.name == name).cloned() else {
         return unknown(session, name);
     };
-    // What was said before in this session or conversation would cover the profile.
+    // Settings of the session or conversation would override the profile.
     session.layers.session = Default::default();
     session.layers.conversation = Default::default();
     session.layers.profile = Some((profile.name, profile.settings));
@@ -104,7 +104,7 @@ pub(super) fn words(session: &Session, before: &[&str]) -> Vec<Word> {
             .into_iter()
             .map(|word| Word { goes_on: word.text != "list", ..word })
             .collect(),
-        // A name to save under may be the beginning of another one.
+        // `save` completes no name, because a new name may be the beginning of an existing one.
         ["load" | "delete"] => session
             .profiles
             .iter()

@@ -6,7 +6,7 @@ use crate::screen::model::Level;
 use std::fmt::Write as _;
 use thinkthrough_core::settings::{Key, SettingError};
 
-/// The names that other systems have for our settings, with their values.
+/// The names of other systems for our settings, with their values.
 const OTHER_NAMES: [(&str, &[&str]); 2] = [
     ("thinking.context_mode", &["keep", "strip", "provider_default"]),
     ("show_thinking", &["true", "false"]),
@@ -59,7 +59,7 @@ fn show_or_change(session: &mut Session, key: Key, value: &str) {
     }
 }
 
-/// With a number it is `/cap`, which had this name before.
+/// With a number it works like `/cap`, which had this name before.
 pub(super) fn budget(session: &mut Session, rest: &str) {
     if !rest.is_empty() {
         return cap(session, rest);
@@ -151,13 +151,13 @@ fn values(name: &str) -> Vec<Word> {
     };
     allowed
         .split(", ")
-        // `a positive integer` cannot be completed.
+        // The phrase `a positive integer` is no value to complete.
         .filter(|value| !value.is_empty() && !value.contains(' '))
         .map(|value| Word { text: value.to_owned(), about: String::new(), goes_on: false })
         .collect()
 }
 
-/// Whether a setting says how all thoughts are shown.
+/// Whether a setting changes the display of all thoughts.
 fn is_about_showing(key: Key) -> bool {
     matches!(key, Key::Display | Key::IncludeInResponse)
 }
@@ -177,7 +177,7 @@ impl Session {
         text
     }
 
-    /// A setting was changed: it is said, and counts from the next request on.
+    /// Reports a changed setting, which applies from the next request on.
     pub(super) fn changed(&mut self, change: &str) {
         let later =
             if self.run.is_some() { "; the answer under way keeps the old one" } else { "" };

@@ -1,4 +1,4 @@
-//! Commands about conversations and the model they are held with.
+//! Commands about conversations and their models.
 
 use super::super::Session;
 use super::super::message::{Effect, Keep};
@@ -57,7 +57,7 @@ pub(super) fn compress(session: &mut Session, rest: &str) {
     }
 }
 
-/// A share of the context window in percent; 0 is never.
+/// A part of the context window in percent; 0 for never.
 fn threshold(word: &str) -> Option<u8> {
     let word = word.trim();
     let percent = word.strip_suffix('%').unwrap_or(word).trim().parse::<u8>().ok();
@@ -68,7 +68,7 @@ fn at(percent: u8) -> String {
     if percent == 0 { "never".to_owned() } else { format!("at {percent} %") }
 }
 
-/// What cannot be done while an answer comes in says so.
+/// Shows an error if an answer or a command is in progress, and returns whether one is.
 pub(super) fn is_busy(session: &mut Session) -> bool {
     let is_busy = session.is_asking() || session.compressing.is_some();
     if is_busy {
@@ -223,7 +223,7 @@ impl Session {
         self.effect(Effect::Keep(Keep::Fork(at)));
     }
 
-    /// Goes on with the first messages only.
+    /// Continues with the first messages only.
     pub(in crate::session) fn cut(&mut self, at: usize) {
         self.conversation.truncate(at);
         self.view.transcript = crate::screen::model::Transcript::default();
@@ -232,7 +232,7 @@ impl Session {
         self.is_stale = true;
     }
 
-    /// Another model: what happens to the thoughts of the one before is said.
+    /// Changes the model, and reports the effect on the thoughts of the model before.
     pub(in crate::session) fn on_chosen(&mut self, chosen: Result<Box<Model>, String>) {
         if let Some(state) = self.resuming.take() {
             return self.on_resumed(&state, chosen);

@@ -160,7 +160,7 @@ fn an_interrupt_keeps_the_partial_thought_and_lets_the_user_steer() {
     desk.told(Progress::ThoughtGrows(0, "on the wrong tr".to_owned()));
     desk.press(KeyCode::Esc, KeyModifiers::NONE);
     assert!(matches!(desk.effects.last(), Some(Effect::Stop(1))));
-    // Typed while it stops: it goes out when it has stopped.
+    // A text sent during the stop goes out after it.
     desk.line("no, think of that");
     assert_eq!(desk.asked().len(), 1);
     let mut partial = answered(&desk.asked()[0].target, "on the wrong tr", "");
@@ -244,7 +244,7 @@ fn a_price_shows_what_the_session_cost_and_says_when_that_is_not_all() {
     desk.told(Progress::Added(Box::new(answer)));
     desk.told(Progress::Done(Ended::default()));
     assert_eq!(cost(&desk).as_deref(), Some("$0.40"));
-    // Another model, of which nobody said what it costs.
+    // Another model, whose price is unknown.
     desk.tell(Message::Chosen(Ok(Box::new(model("openai-compatible", "plain")))));
     desk.line("two");
     desk.answer("T", "second");

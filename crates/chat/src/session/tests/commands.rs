@@ -1,4 +1,4 @@
-//! Commands: what they change, what they say, what they refuse.
+//! Commands: their changes, their messages, and their refusals.
 
 use super::{answered, desk, desk_of, start, wire};
 use crate::screen::model::Level;
@@ -200,7 +200,7 @@ fn a_path_is_no_command_and_an_unknown_one_is_said() {
     assert_eq!(desk.asked().len(), 1);
 }
 
-/// Types a line key by key and presses Enter; says what is left in the composer.
+/// Types a line key by key and presses Enter. Returns the text left in the composer.
 fn typed(desk: &mut super::Desk, text: &str, then: &[KeyCode]) -> String {
     for char in text.chars() {
         desk.press(KeyCode::Char(char), KeyModifiers::NONE);
@@ -212,7 +212,7 @@ fn typed(desk: &mut super::Desk, text: &str, then: &[KeyCode]) -> String {
 
 #[test]
 fn b_2_enter_takes_the_highlighted_entry_of_the_menu() {
-    // What is typed, keys before Enter, and what is left to be written then.
+    // The typed text, keys before Enter, and the text left afterwards.
     for (text, then, left) in [
         ("/", &[][..], ""),
         ("/mod", &[], ""),
@@ -235,7 +235,7 @@ fn b_2_enter_takes_the_highlighted_entry_of_the_menu() {
     assert_eq!(desk.said(), "Thinking blocks: hidden");
     typed(&mut desk, "/set reasoning.effort hi", &[]);
     assert_eq!(desk.session.layers.resolve().get(Key::Effort).0, "high");
-    // Where nothing is highlighted the line counts as it stands.
+    // Without a highlighted entry, Enter runs the line as written.
     typed(&mut desk, "/eff", &[KeyCode::Tab]);
     assert_eq!(desk.session.layers.resolve().get(Key::Effort).0, "high");
     assert!(desk.noticed().1.starts_with("reasoning.effort: high"), "{}", desk.noticed().1);
@@ -272,7 +272,7 @@ fn help_lists_every_command_with_what_may_follow_it() {
         });
         let line = line.unwrap_or_else(|| panic!("`/{name}` is not in the help"));
         assert!(line.ends_with('.'), "it says what it does: {line}");
-        // What Tab offers behind it is in the help too.
+        // The help also lists the words that Tab offers after the command.
         let mut desk = super::desk();
         desk.tell(Message::Paste(format!("/{name} ")));
         desk.press(KeyCode::Tab, KeyModifiers::NONE);
@@ -314,7 +314,7 @@ fn req_think_007_4_a_search_in_the_chat_finds_no_hidden_thought() {
     desk.line("/search plan");
     assert_eq!(looks(&desk), Some((Within::All, true)));
     desk.line("/set reasoning.includeInResponse false");
-    // What was looked for before the setting changed is found after it.
+    // Hits of a search from before the change are filtered too.
     let hit = |text: &str, is_thought| Hit {
         id: text.to_owned(),
         title: text.to_owned(),

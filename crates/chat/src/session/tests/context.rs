@@ -178,10 +178,10 @@ fn esc_gives_a_compression_up_and_the_question_that_waits_comes_back() {
     assert_eq!(desk.noticed().1, "nothing was compressed");
     assert_eq!(desk.session.view().composer.text, "go on");
     assert!(desk.effects.iter().any(|it| matches!(it, Effect::Stop(stopped) if *stopped == run)));
-    // It comes too late.
+    // A summary that arrives too late is ignored.
     desk.tell(Message::Side(Side::Summary(run), Ok("they talked".to_owned())));
     assert!(desk.session.conversation.compression().is_none() && desk.asked().is_empty());
-    // Nor is it taken for the next one.
+    // It is not taken for the next summary either.
     desk.press(KeyCode::Enter, KeyModifiers::NONE);
     let again = summarising(&desk);
     desk.tell(Message::Side(Side::Summary(run), Ok("too late".to_owned())));

@@ -1,4 +1,4 @@
-//! The help is complete and true, and the document says the same.
+//! The help is complete and correct, and the document equals it.
 
 use super::talking::{call, permission};
 use super::{Desk, desk};
@@ -58,7 +58,7 @@ fn key(name: &str) -> KeyEvent {
     KeyEvent::new(code, modifiers)
 }
 
-/// Whether a key changes what is seen, or has something done, in one of the moments.
+/// Whether a key changes the view or causes an effect in one of the moments.
 fn does_something(key: KeyEvent) -> bool {
     moments().into_iter().any(|mut desk| {
         let view = |desk: &Desk| {
@@ -92,7 +92,7 @@ fn every_key_of_the_help_does_something() {
     assert!(!does_something(key("F5")), "a key that is not in the help does nothing");
 }
 
-/// `BLESS=1` writes the document anew.
+/// `BLESS=1` writes the document again.
 #[test]
 fn the_document_says_what_the_help_says() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/chat.md");

@@ -105,12 +105,12 @@ fn an_at_sign_completes_paths() {
     type_text(&mut desk, "@two");
     press(&mut desk, KeyCode::Tab);
     assert_eq!(written(&desk), "see @src/main.rs @\"two words.md\" ");
-    // A path in full is sent by Enter, also where another one begins with it.
+    // Enter sends a complete path, even if another path begins with it.
     type_text(&mut desk, "@a.rs");
     assert_eq!(desk.rows(), ["@a.rs", "@src/a.rs.bak"]);
     press(&mut desk, KeyCode::Enter);
     assert_eq!(attaches(&desk).unwrap().1, ["src/main.rs", "two words.md", "a.rs"]);
-    // In the middle of a text the rest stays.
+    // A completion in the middle of a text keeps the rest.
     type_text(&mut desk, "x  y");
     (0..2).for_each(|_| press(&mut desk, KeyCode::Left));
     type_text(&mut desk, "@mai");

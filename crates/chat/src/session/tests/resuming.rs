@@ -1,4 +1,4 @@
-//! A conversation is continued as it was held, and the store learns how it is held.
+//! A conversation continues with its model and settings, and the store receives their changes.
 
 use super::super::{Keep, Kept, Stored};
 use super::{Desk, Effect, Ended, Level, Message, Progress, answered, desk, desk_of, model, start};
@@ -32,7 +32,7 @@ fn stored(state: ConversationState) -> Stored {
     Stored { id: "a".into(), title: Some("A".into()), state, contents, ..Stored::default() }
 }
 
-/// What the store was told about how the conversation is held.
+/// The store orders about the model and settings of the conversation.
 fn kept(desk: &Desk) -> Vec<String> {
     let kept = desk.effects.iter().filter_map(|effect| match effect {
         Effect::Keep(Keep::Model(model)) => Some(format!("model {model}")),
@@ -127,7 +127,7 @@ fn a_picked_conversation_goes_on_with_its_own_model_and_settings() {
     desk.line("/effort max");
     open(&mut desk, state(OTHER, &[("effort", "low")]));
     assert!(desk.effects.iter().any(|it| matches!(it, Effect::Choose(name) if name == OTHER)));
-    // A question meanwhile waits for the model.
+    // A question sent meanwhile waits for the model.
     desk.line("and?");
     assert!(desk.asked().is_empty());
     desk.tell(Message::Chosen(Ok(Box::new(model("moonshotai", "kimi-k3")))));

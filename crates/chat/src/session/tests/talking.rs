@@ -90,7 +90,7 @@ fn parallel_calls_get_their_own_results() {
         took: Duration::from_millis(5),
     });
     desk.told(Progress::Gave { call: 2, response: gave("3", true), took: Duration::ZERO });
-    // What is heard late changes nothing.
+    // A late event has no effect.
     desk.told(Progress::Runs { call: 1 });
     assert_eq!(states(&desk), [ToolState::Running, ToolState::Ok, ToolState::Denied]);
     desk.told(Progress::Done(Ended { is_stopped: true, ..Ended::default() }));
@@ -175,7 +175,7 @@ fn b_11_the_first_question_is_the_title_at_once() {
     };
     desk.line("Why is the sky blue?\nAnd the sea?");
     assert_eq!(titles(&desk), ["Why is the sky blue?"], "before anything is answered");
-    // Also where nothing ever is.
+    // A failed question does not make the title again.
     desk.told(Progress::Done(Ended { failure: Some("no".to_owned()), ..Ended::default() }));
     desk.line("and now?");
     desk.answer("light", "scattering");
@@ -257,7 +257,7 @@ fn b_9_retry_sends_the_last_question_again() {
     assert_eq!(asked.len(), 2);
     assert_eq!(asked[0].contents, asked[1].contents, "the same, and once");
     assert_eq!(messages(&desk), 1, "it is kept already");
-    // Where something came, that stays in the conversation as it was.
+    // If an answer came, it stays in the conversation as it was.
     desk.tell(Message::Stored(Ok(Kept::Begun("first".to_owned()))));
     desk.answer("T", "because");
     assert!(!forks(&desk));
@@ -297,13 +297,13 @@ fn lines_are_broken_by_alt_shift_or_ctrl_j() {
     assert!(desk.asked().is_empty());
 }
 
-/// What was done to thoughts, one after the other, and whether the last word is that this thought is open.
+/// Actions on thoughts in order, and whether this thought is open in the end.
 #[test]
 fn b_5_the_last_word_on_thoughts_counts() {
     for (acts, choice) in [
         (&["/thinking off"][..], None),
         (&["/thinking off", "open"], Some(true)),
-        // A global word takes back what was chosen for one, also the same word again.
+        // A global command resets the choice for one thought, even if it repeats the current mode.
         (&["/thinking off", "open", "/thinking off"], None),
         (&["/thinking off", "open", "/set reasoning.display off"], None),
         (&["/thinking off", "open", "/thinking collapsed"], None),
@@ -312,7 +312,7 @@ fn b_5_the_last_word_on_thoughts_counts() {
         (&["/thinking collapsed", "open", "open"], Some(false)),
         (&["open", "/set reasoning.includeInResponse false"], None),
         (&["open", "/unset reasoning.display"], None),
-        // What is about something else takes nothing back.
+        // A command about another setting resets no choice.
         (&["/thinking off", "open", "/set reasoning.effort high"], Some(true)),
     ] {
         let mut desk = desk();

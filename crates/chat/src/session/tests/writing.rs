@@ -1,4 +1,4 @@
-//! What is being written is nobody else's: no question and no list takes it.
+//! Text in the composer is safe: no question and no list takes its keys.
 
 use super::talking::{call, permission};
 use super::{Desk, desk};
@@ -27,7 +27,7 @@ fn enter(desk: &mut Desk) {
     press(desk, KeyCode::Enter);
 }
 
-/// So long nothing happens.
+/// Lets time pass without a key.
 fn wait(desk: &mut Desk, millis: u64) {
     desk.now += Duration::from_millis(millis);
     desk.tell(Message::Tick);
@@ -49,7 +49,7 @@ fn written(desk: &Desk) -> &str {
     &desk.session.view().composer.text
 }
 
-/// A model that waits for a word on a tool.
+/// A model that waits for the permission of a tool.
 fn waiting() -> Desk {
     let mut desk = desk();
     desk.line("look");
@@ -58,7 +58,7 @@ fn waiting() -> Desk {
     desk
 }
 
-/// The same when the question can be read.
+/// The same after the question became readable.
 fn asked() -> Desk {
     let mut desk = waiting();
     desk.told(Progress::Asks(permission("1")));
@@ -105,7 +105,7 @@ fn b_1_a_letter_counts_only_where_nothing_follows_it() {
         wait(&mut desk, 30);
         assert_eq!(verdicts(&desk), [verdict], "{letter}");
     }
-    // What follows makes it a text, however late its key is heard of.
+    // A key that follows makes it a text, even if the key arrives late.
     for pause in [0, 300, 490, 900] {
         let mut desk = asked();
         by_hand(&mut desk, "y");
@@ -114,7 +114,7 @@ fn b_1_a_letter_counts_only_where_nothing_follows_it() {
         wait(&mut desk, 2_000);
         assert_eq!((verdicts(&desk), written(&desk)), (Vec::new(), "ye"), "{pause}");
     }
-    // A letter that is taken back, or held down, is no answer.
+    // A letter that is deleted, or held down, is no answer.
     for code in [KeyCode::Backspace, KeyCode::Up, KeyCode::Char('y')] {
         let mut desk = asked();
         by_hand(&mut desk, "y");
@@ -154,7 +154,7 @@ fn b_1_only_a_whole_yes_typed_by_hand_allows_and_only_once() {
         enter(&mut desk);
         assert_eq!(verdicts(&desk), [Verdict::Once], "{text}");
     }
-    // Pasted it is a text like any other, also where the terminal does not mark the paste.
+    // A paste is an ordinary text, even if the terminal does not mark the paste.
     for paste in ["y", "yes", "y\n", "yes\r\n", "Y"] {
         let mut desk = asked();
         desk.tell(Message::Paste(paste.to_owned()));
@@ -174,7 +174,7 @@ fn b_1_only_a_whole_yes_typed_by_hand_allows_and_only_once() {
     desk.tell(Message::Paste("es".to_owned()));
     enter(&mut desk);
     assert_eq!(verdicts(&desk), [no("yes")]);
-    // Fetched from what was sent before, it was not typed either.
+    // A text fetched from earlier messages was not typed by hand either.
     let mut desk = asked();
     desk.tell(Message::Sent(vec!["yes".to_owned()]));
     by_hand(&mut desk, "x");
@@ -201,13 +201,13 @@ fn b_1_what_was_typed_ahead_answers_no_question() {
     desk.told(Progress::Asks(permission("1")));
     by_hand(&mut desk, "way, yes");
     wait(&mut desk, 5_000);
-    // Nothing is answered while something is written, however long that is ago.
+    // A key answers no question while the composer has text, even after a long pause.
     by_hand(&mut desk, " a n y");
     assert_eq!(written(&desk), "anyway, yes a n y");
     let note = "enter sends it later; empty this to answer";
     assert_eq!(desk.session.view().composer.note, note);
     enter(&mut desk);
-    // It was sent, and the beginning of the next message answers nothing either.
+    // The text was sent, and the beginning of the next message is no answer either.
     by_hand(&mut desk, "yes");
     enter(&mut desk);
     assert_eq!((written(&desk), verdicts(&desk)), ("", Vec::new()));
@@ -215,7 +215,7 @@ fn b_1_what_was_typed_ahead_answers_no_question() {
     by_hand(&mut desk, "y");
     wait(&mut desk, 600);
     assert_eq!((written(&desk), verdicts(&desk)), ("", vec![Verdict::Once]));
-    // The very moment it comes up nobody can have read it.
+    // At the moment the question appears, the user cannot have read it.
     for key in ['y', 'a', 'n'] {
         let mut desk = waiting();
         desk.told(Progress::Asks(permission("1")));
@@ -288,7 +288,7 @@ fn a_paste_goes_in_where_completions_are_open() {
     desk.tell(Message::Paste("\r\nand a line".to_owned()));
     assert_eq!(written(&desk), "/set reasoning.st\nand a line");
     assert!(desk.rows().is_empty());
-    // In a list it narrows, as typing does.
+    // In a list the paste filters the rows, as typing does.
     desk.press(KeyCode::Char('c'), KeyModifiers::CONTROL);
     let offer = |name: &str| Offer { name: name.to_owned(), detail: String::new() };
     desk.tell(Message::Models(vec![offer("sim/default"), offer("sim/groq"), offer("groq/x")]));
@@ -296,7 +296,7 @@ fn a_paste_goes_in_where_completions_are_open() {
     assert_eq!(desk.rows(), ["sim/groq"]);
     assert_eq!(written(&desk), "");
     press(&mut desk, KeyCode::Esc);
-    // A page that is read gives way to it.
+    // A page closes on a paste.
     press(&mut desk, KeyCode::F(1));
     desk.tell(Message::Paste("hello".to_owned()));
     assert_eq!((written(&desk), desk.page().as_str()), ("hello", ""));

@@ -13,13 +13,13 @@ fn compressions_are_read_back() {
     assert_eq!(read(&said(&list)), list);
 }
 
-/// A store of its own, gone in the end.
+/// A store for one test, deleted at the end.
 struct Folder(std::path::PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("think-keep-{}-{name}", std::process::id()));
-        // Of a process with the same number, which was killed.
+        // A folder that is left from a killed process with the same id.
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).unwrap();
         Folder(folder)
@@ -43,7 +43,7 @@ fn answer(thought: &str, text: &str) -> Content {
     Content::new(Speaker::Ai, vec![thought, Block::Text(Text::new(text))])
 }
 
-/// The finds of a search, each with its place.
+/// The hits of a search, each with its place.
 async fn found(inbox: &mut mpsc::UnboundedReceiver<Inbound>) -> Vec<String> {
     loop {
         if let Inbound::Message(Message::Stored(stored)) = inbox.recv().await.unwrap()
@@ -75,7 +75,7 @@ async fn a_search_holds_nothing_back() {
     let (done, is_done) = oneshot::channel();
     orders.send(Order::Done(done)).unwrap();
     is_done.await.unwrap();
-    // What waits for the store goes on while the search does.
+    // Other orders are carried out during the search.
     while let Ok(inbound) = inbox.try_recv() {
         assert!(
             !matches!(inbound, Inbound::Message(Message::Stored(Ok(Kept::Found(_))))),
@@ -83,7 +83,7 @@ async fn a_search_holds_nothing_back() {
         );
     }
     assert_eq!(found(&mut inbox).await.len(), 40);
-    // A newer search takes the place of one that still goes on.
+    // A newer search replaces a running one.
     orders.send(search("needle")).unwrap();
     orders.send(search("the needle 7")).unwrap();
     assert_eq!(found(&mut inbox).await, ["answer: the needle 7"]);

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-/// Bytes that are kept of the beginning, and as many of the end.
+/// The number of bytes kept of the beginning, and again of the end.
 const HALF: usize = 16 * 1024;
 
-/// What was printed; of much output the middle is left out.
+/// The output of a command. The middle of a long output is left out.
 #[derive(Debug, Default)]
 pub(super) struct Capped {
     head: Vec<u8>,
@@ -24,7 +24,7 @@ impl Capped {
         self.left_out += over;
     }
 
-    /// The text, with a note where something is left out; cut characters are replaced.
+    /// The text, with a note if a part is left out. Cut characters are replaced.
     pub(super) fn text(&self) -> String {
         let tail: Vec<u8> = self.tail.iter().copied().collect();
         if self.left_out == 0 {

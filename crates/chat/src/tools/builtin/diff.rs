@@ -6,11 +6,11 @@ use std::time::Duration;
 
 /// Lines around a change.
 const CONTEXT: usize = 3;
-/// A diff that is not found by then is a coarser one.
+/// After this time the diff becomes coarser.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl FileChange {
-    /// The change as a unified diff without a head; empty when nothing changes.
+    /// The change as a unified diff without a head. Empty if the texts are equal.
     #[must_use]
     pub fn diff(&self) -> String {
         let old = self.old.as_deref().unwrap_or_default();
@@ -21,7 +21,7 @@ impl FileChange {
         diff.unified_diff().context_radius(CONTEXT).to_string()
     }
 
-    /// How many lines come and go.
+    /// The numbers of added and removed lines.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         let diff = self.diff();

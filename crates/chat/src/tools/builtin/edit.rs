@@ -1,4 +1,4 @@
-//! Changes a file: one exact text becomes another, or a new file is made.
+//! Changes a file: replaces an exact text, or creates a file.
 
 use super::folder::{Folder, Place, is_same};
 use super::{Plan, Spec, clipped, planned};
@@ -26,7 +26,7 @@ const MAX_DIFF: usize = 16 * 1024;
 
 fn plan(folder: &Folder, arguments: Val<'_>) -> Result<Plan, String> {
     let mut plan = planned(folder, arguments, "edit")?;
-    // What cannot work need not be asked for.
+    // A call that cannot work fails here, before the user is asked.
     let (change, _) = prepare(folder, arguments, true)?;
     if change.old.is_none() {
         plan.title = plan.title.replacen("edit", "create", 1);
@@ -49,7 +49,7 @@ fn run(folder: &Folder, arguments: Val<'_>, may_leave: bool) -> Result<Given, St
     Ok(Given { change: Some(change), ..Given::text(&text) })
 }
 
-/// What the call would make of the file, and the file as it was read.
+/// The change that the call would make, and the file as it was read.
 fn prepare(
     folder: &Folder,
     arguments: Val<'_>,
@@ -108,12 +108,12 @@ fn replaced(path: &str, text: &str, old: &str, new: &str, all: bool) -> Result<S
     }
 }
 
-/// Puts the new text in the file's place in one step: whoever looks sees the old text or the new one.
+/// Replaces the file in one step, so that readers see either the old text or the new one.
 fn write(change: &FileChange, seen: Option<&File>) -> io::Result<()> {
     let folder = change.path.parent().ok_or_else(|| io::Error::other("it has no folder"))?;
     fs::create_dir_all(folder)?;
     let name = change.path.file_name().ok_or_else(|| io::Error::other("it has no name"))?;
-    // Held open, the folder stays the one that was checked, whatever is put in its place.
+    // The open handle keeps the checked folder, even if its path is replaced meanwhile.
     let held = File::open(folder)?;
     if !is_same(&held, folder)? {
         return Err(io::Error::other("its folder changed meanwhile"));
@@ -138,7 +138,7 @@ fn write(change: &FileChange, seen: Option<&File>) -> io::Result<()> {
     fs::rename(&draft.0, &target)
 }
 
-/// A path to an open folder that no link can redirect, where the system has such paths.
+/// A path to an open folder that no link can redirect, if the system has such paths.
 fn held_path(held: &File, folder: &Path) -> PathBuf {
     #[cfg(target_os = "linux")]
     {
@@ -152,7 +152,7 @@ fn held_path(held: &File, folder: &Path) -> PathBuf {
     folder.to_owned()
 }
 
-/// The path of a file that is not finished; it is gone when this is, unless it became the real one.
+/// The path of an unfinished file, which is deleted on drop unless it was renamed.
 struct Draft(PathBuf);
 
 impl Draft {
@@ -171,7 +171,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // After the renaming there is nothing left to remove.
+        // After the renaming the temporary file no longer exists, and the removal fails.
         drop(fs::remove_file(&self.0));
     }
 }

@@ -1,17 +1,17 @@
-//! The working folder: where a path of the model leads, and whether that is inside.
+//! The working folder: resolves paths of the model, and checks whether they are inside.
 
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// A folder. What is resolved in it is said to be inside only if it really is, links and `..` followed.
+/// The working folder. A path counts as inside only if it is inside after links and `..` are resolved.
 #[derive(Debug)]
 pub(crate) struct Folder {
     root: PathBuf,
 }
 
-/// There is no such folder.
+/// The error for a folder that cannot be opened.
 #[derive(Debug)]
 pub struct ToolboxError {
     folder: PathBuf,
@@ -26,14 +26,14 @@ impl fmt::Display for ToolboxError {
 
 impl std::error::Error for ToolboxError {}
 
-/// Where a path leads.
+/// A resolved path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// The real path, without links.
     pub(super) real: PathBuf,
     /// It is the working folder or below it.
     pub(super) is_inside: bool,
-    /// Something is there.
+    /// The path exists.
     pub(super) exists: bool,
 }
 
@@ -49,7 +49,7 @@ impl Folder {
         &self.root
     }
 
-    /// Where a path leads, whether or not something is there yet.
+    /// Resolves a path, whether or not it exists.
     pub(super) fn place(&self, path: &str) -> Result<Place, String> {
         let path = Path::new(if path.is_empty() { "." } else { path });
         let refuse = |error| format!("cannot open `{}`: {error}", path.display());
@@ -59,7 +59,7 @@ impl Folder {
             match known.canonicalize() {
                 Ok(real) => break real,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    // A link that leads nowhere would decide later where a new file goes.
+                    // A dangling link could later send a new file elsewhere.
                     if fs::symlink_metadata(&known).is_ok() {
                         return Err(format!("`{}` is a link that leads nowhere", path.display()));
                     }
@@ -77,20 +77,20 @@ impl Folder {
         Ok(Place { is_inside: real.starts_with(&self.root), real, exists })
     }
 
-    /// Where a path leads that must be there, and inside unless it `may_leave`.
+    /// Resolves a path that must exist. It must be inside the folder unless `may_leave`.
     pub(super) fn existing(&self, path: &str, may_leave: bool) -> Result<PathBuf, String> {
         let place = self.allowed(path, may_leave)?;
         if place.exists { Ok(place.real) } else { Err(format!("there is no `{path}`")) }
     }
 
-    /// Where a path leads, if it is inside or `may_leave`.
+    /// Resolves a path. It must be inside the folder unless `may_leave`.
     pub(super) fn allowed(&self, path: &str, may_leave: bool) -> Result<Place, String> {
         let place = self.place(path)?;
         if place.is_inside || may_leave { Ok(place) } else { Err(outside(path)) }
     }
 
-    /// Opens what [`existing`](Self::existing) found, and makes sure that it is still that: between the look and the
-    /// opening somebody may have put a link in its place.
+    /// Opens the file that [`existing`](Self::existing) found, and checks that it is still the same file, because the
+    /// path may have been replaced by a link meanwhile.
     pub(super) fn open_existing(
         &self,
         path: &str,
@@ -107,7 +107,7 @@ impl Folder {
         }
     }
 
-    /// A path as the model knows it.
+    /// A path as the model sees it.
     pub(super) fn shown(&self, path: &Path) -> String {
         let shown = path.strip_prefix(&self.root).unwrap_or(path).display().to_string();
         if shown.is_empty() { ".".to_owned() } else { shown }
@@ -118,7 +118,7 @@ pub(super) fn outside(path: &str) -> String {
     format!("`{path}` is outside the working folder")
 }
 
-/// Whether an open file is the one at this path, and the path still has no links in it.
+/// Whether an open file is the file at this path, and the path still has no links in it.
 pub(super) fn is_same(file: &File, real: &Path) -> io::Result<bool> {
     if real.canonicalize()? != real {
         return Ok(false);

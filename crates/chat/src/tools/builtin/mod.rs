@@ -32,7 +32,7 @@ pub struct Builtin {
     hidden: Vec<String>,
 }
 
-/// One tool that works on files: what the model is told about it, and what it does.
+/// A tool that works on files: its description for the model, and its functions.
 struct Spec {
     name: &'static str,
     description: &'static str,
@@ -43,7 +43,7 @@ struct Spec {
     run: fn(&Folder, Val<'_>, may_leave: bool) -> Result<Given, String>,
 }
 
-/// What a call would do.
+/// The effect of a call.
 struct Plan {
     title: String,
     reason: Option<String>,
@@ -67,14 +67,14 @@ impl Builtin {
         FILES.iter().map(|tool| tool.name).chain([shell::NAME])
     }
 
-    /// Keeps these environment variables from commands, beside those whose names speak of secrets.
+    /// Hides these environment variables from commands, in addition to variables whose names speak of secrets.
     #[must_use]
     pub fn hiding(mut self, variables: impl IntoIterator<Item = String>) -> Self {
         self.hidden.extend(variables);
         self
     }
 
-    /// Does work on files where it holds nobody up.
+    /// Runs file operations on a blocking thread.
     async fn apart<T: Send + 'static>(
         &self,
         call: &ToolCall,
@@ -149,7 +149,7 @@ fn find(name: &str) -> Option<&'static Spec> {
     FILES.iter().find(|tool| tool.name == name)
 }
 
-/// What a call that works on `path` would do, and whether that leaves the folder.
+/// The effect of a call that works on `path`, and whether the path leaves the folder.
 fn planned(folder: &Folder, arguments: Val<'_>, verb: &str) -> Result<Plan, String> {
     let path = arguments.text("path").unwrap_or_default();
     let place = folder.place(&path)?;
@@ -161,7 +161,7 @@ fn planned(folder: &Folder, arguments: Val<'_>, verb: &str) -> Result<Plan, Stri
     Ok(Plan { title, reason, change: None, grant })
 }
 
-/// A text that is at most `limit` bytes long, cut at a character, with a note if it was cut.
+/// A text cut to at most `limit` bytes at a character, with a note if it was cut.
 fn clipped(mut text: String, limit: usize) -> String {
     if text.len() > limit {
         let total = text.len();

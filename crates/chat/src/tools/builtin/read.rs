@@ -32,7 +32,7 @@ fn run(folder: &Folder, arguments: Val<'_>, may_leave: bool) -> Result<Given, St
         return Err(format!("`{path}` is no file; list it instead"));
     }
     let mut bytes = Vec::new();
-    // One byte more than is shown tells that something was cut; the note says how much there is.
+    // One byte more than the limit shows whether the file was cut. The note gives its size.
     file.take(LIMIT as u64 + 1).read_to_end(&mut bytes).map_err(refuse)?;
     if bytes.contains(&0) {
         return Err(format!("`{path}` is not text ({} bytes)", kind.len()));

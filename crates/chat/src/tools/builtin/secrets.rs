@@ -1,8 +1,8 @@
-//! Which environment variables a command of the model must not see.
+//! The environment variables that a command of the model must not see.
 
 use thinkthrough_core::provider;
 
-/// Words that a secret's name ends with, or has in its middle.
+/// Words that a secret's name contains.
 const WORDS: [&str; 9] = [
     "API_KEY",
     "APIKEY",
@@ -15,7 +15,7 @@ const WORDS: [&str; 9] = [
     "TOKEN",
 ];
 
-/// Whether the name is that of a provider's key, or speaks of a secret.
+/// Whether a variable's name is a provider's key, or has a word for secrets in it.
 pub(crate) fn speaks_of_secrets(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     provider::ALL.iter().any(|provider| provider.keys.contains(&name))

@@ -25,7 +25,7 @@ const DEFAULT_SECONDS: u64 = 120;
 pub(in crate::tools) const MAX_SECONDS: u64 = 600;
 /// How long a group may take to end after it was asked to.
 const GRACE: Duration = Duration::from_millis(250);
-/// How long output is awaited after the command ended; what it left in the background may hold the pipe open.
+/// How long output is read after the command has ended, because processes in the background may hold the pipe open.
 const REST: Duration = Duration::from_millis(200);
 
 pub(super) fn plan(parameters: &Parameters) -> Result<Plan, String> {
@@ -62,13 +62,13 @@ pub(super) async fn run(
     }
 }
 
-/// A command that runs; it and all it started are killed when this goes.
+/// A running command. Dropping it kills it with all processes that it started.
 struct Running {
     child: Child,
     group: Option<Pid>,
     pipe: Receiver,
     output: Capped,
-    /// Ends the group where we cannot.
+    /// Ends the group if our process is killed.
     _guardian: Option<Guardian>,
 }
 
@@ -82,7 +82,7 @@ impl Running {
     fn start(folder: &Path, hidden: &[String], command: &str) -> io::Result<Self> {
         // Both streams share a pipe, so that their lines keep their order.
         let (reader, writer) = io::pipe()?;
-        // Where there is none, the command runs all the same, in a group of its own.
+        // Without a guardian the command still runs, in a group of its own.
         let guardian = Guardian::start().ok();
         let group = guardian.as_ref().map(Guardian::group);
         let shell = std::env::var_os("SHELL").filter(|shell| Path::new(shell).is_absolute());
@@ -104,7 +104,7 @@ impl Running {
         }
         start.envs([("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat")]);
         let child = start.spawn()?;
-        // The command holds the writing ends of the pipe; the end of all of them is its end.
+        // The command holds the writing ends of the pipe, so that the pipe ends when all of them are closed.
         drop(start);
         let group = group.or_else(|| group_of(&child));
         let pipe = Receiver::from_owned_fd(reader.into())?;
@@ -127,7 +127,7 @@ impl Running {
                 },
                 Ok(status) = self.child.wait() => {
                     let rest = async { while read(&mut self.pipe, &mut self.output, job).await {} };
-                    // Whoever still writes was left in the background on purpose.
+                    // A process that still writes was left in the background on purpose.
                     let _ = timeout(REST, rest).await;
                     break End::Exited(status);
                 }
@@ -145,7 +145,7 @@ impl Running {
         self.give(&note, true)
     }
 
-    /// Asks the group to end, then makes it.
+    /// Asks the group to end, then kills it.
     async fn kill(&mut self, job: Job<'_>) {
         self.signal(Signal::TERM);
         let rest = async {
@@ -160,7 +160,7 @@ impl Running {
 
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.group {
-            // It may be gone already; that is what is wanted.
+            // An error means that the group has already ended.
             let _ = kill_process_group(group, signal);
         }
     }
@@ -187,7 +187,7 @@ impl Drop for Running {
     }
 }
 
-/// Reads once; says whether there may be more.
+/// Reads once, and returns whether there may be more.
 async fn read(pipe: &mut Receiver, output: &mut Capped, job: Job<'_>) -> bool {
     let mut buffer = [0; 8192];
     match pipe.read(&mut buffer).await {

@@ -3,8 +3,8 @@
 use std::fs::{self, Metadata};
 use std::path::PathBuf;
 
-/// Goes through the files of a folder in the order of their names. It leaves out hidden files, build output and links:
-/// a link may lead out of the folder, or in a circle.
+/// Visits the files of a folder in the order of their names. It leaves out hidden files, build output and links,
+/// because a link may lead out of the folder, or in a circle.
 #[derive(Debug)]
 pub(crate) struct Walk {
     open: Vec<PathBuf>,
@@ -39,7 +39,7 @@ impl Iterator for Walk {
     }
 }
 
-/// Hidden folders and build output have no text that a person wrote.
+/// Hidden folders and build output contain no text that a person wrote.
 fn is_skipped(name: &str) -> bool {
     name.starts_with('.') || name == "target" || name == "node_modules"
 }
