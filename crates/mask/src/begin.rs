@@ -1,11 +1,11 @@
-//! Whether something may begin at a place, by what stands before it.
+//! Tells by the text before a position whether a secret may begin there.
 
 use super::rule::{Left, Look};
 use super::set::{ALNUM, Set};
 use super::text::{More, Text};
 use super::{Anchor, Masker, escape};
 
-/// Whether a rule's secret may begin behind what stands before it.
+/// Whether the text before `at` lets a secret of this rule begin there.
 pub(super) fn is_left_fine(masker: &Masker, rule: usize, text: Text<'_>, at: usize) -> bool {
     let left = match masker.look(rule) {
         Some(Look::Form { left, .. }) => left,

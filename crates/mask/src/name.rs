@@ -1,7 +1,7 @@
-//! What names something, and is no secret: constants, variables, modules, files, terms, versions.
+//! Names that are no secrets: constants, variables, modules, files, terms, versions.
 //!
-//! Also what a name says about the value behind it: that everybody may see it, that something is found by it, or that it
-//! only says something about a secret.
+//! Also the meaning of a name for its value: that the value is public, identifies something, or only describes a
+//! secret.
 
 use super::text::Text;
 use super::words::TERMS;
@@ -34,7 +34,7 @@ const FILES: [&[u8]; 24] = [
     b"ts",
 ];
 
-/// What a secret is called.
+/// The words for secrets.
 const SECRETS: [&[u8]; 8] =
     [b"password", b"passwd", b"pass", b"pwd", b"secret", b"secrets", b"token", b"passphrase"];
 
@@ -88,8 +88,9 @@ pub(super) fn is_constant(value: &[u8]) -> bool {
         && (is_long || parts.all(is_word))
 }
 
-/// Whether it is an object as Java shows it, by its type and a hexadecimal number: `org.example.LoginToken@6d06d69c`. One
-/// of decimal digits alone is none, for people end passwords like that.
+/// Whether it is an object as Java prints it, with its type and a hexadecimal number:
+/// `org.example.LoginToken@6d06d69c`. A number with only decimal digits does not count, because people end passwords
+/// like that.
 pub(super) fn is_object(value: &[u8]) -> bool {
     let cut = value.iter().rposition(|byte| *byte == b'@');
     let Some((name, number)) = cut.and_then(|cut| value.split_at_checked(cut)) else {
@@ -125,7 +126,7 @@ pub(super) fn is_dotted(value: &[u8]) -> bool {
     parts.len() > 1 && parts.iter().all(is_name)
 }
 
-/// The name of a file of which programs are told, by its ending.
+/// Whether it is a file name, judged by its ending.
 pub(super) fn is_file(value: &[u8]) -> bool {
     let value = value.split(|byte| *byte == b'#').next().unwrap_or_default();
     let cut = value.iter().rposition(|byte| *byte == b'.');
@@ -205,8 +206,8 @@ pub(super) fn are_joined(value: &[u8]) -> bool {
     count >= 3 && value.len() >= count * 4 && parts(value).all(is_word)
 }
 
-/// Whether it says what stands in its place: words that end in what a secret is called, as `airflow-mysql-password` and
-/// `uri_secret` do.
+/// Whether it describes the secret that belongs in its place: words that end in a word for secrets, such as
+/// `airflow-mysql-password` and `uri_secret`.
 pub(super) fn is_label(value: &[u8]) -> bool {
     let is_word = |part: &[u8]| {
         let digits = part.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
@@ -219,7 +220,7 @@ pub(super) fn is_label(value: &[u8]) -> bool {
         && parts(value).all(is_word)
 }
 
-/// Endings of names whose values say something about a secret, and are none.
+/// Endings of names whose values describe a secret without being one.
 const ABOUT: [&str; 28] = [
     "mgr",
     "manager",

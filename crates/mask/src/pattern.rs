@@ -37,16 +37,16 @@ enum Step {
     To,
 }
 
-/// What a secret looks like.
+/// The form of a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
-    /// The literal that it begins with, up to a sign that may be written otherwise.
+    /// The first literal, up to a sign that may be written otherwise.
     literal: Vec<u8>,
-    /// All of that literal.
+    /// The whole first literal.
     beginning: Vec<u8>,
-    /// Everything behind it.
+    /// The steps after it.
     steps: Vec<Step>,
-    /// All bytes that may stand behind the first run: what a secret that is too long to look at goes on with.
+    /// All bytes that may follow the first run. A secret that is longer than the search goes on with these bytes.
     all: Set,
 }
 
@@ -61,12 +61,12 @@ pub(super) struct Lead {
     pub(super) then: Option<u8>,
 }
 
-/// Where a pattern was found.
+/// The position of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fit {
-    /// Where the secret begins.
+    /// The start of the secret.
     pub(super) from: usize,
-    /// Where it ends, or where looking at it ended.
+    /// The end of the secret, or of the part that was read.
     pub(super) to: usize,
     /// The bytes that it goes on with behind `to`.
     pub(super) open: Option<Set>,
@@ -136,8 +136,8 @@ impl Pattern {
         self.steps.iter().any(|step| matches!(step, Step::From))
     }
 
-    /// The same secret at any length, because services change lengths. `None` without a prefix of its own: one that ends
-    /// with a sign, so that no word and no base64 begins like it by chance.
+    /// Returns a pattern for the same secret at any length, because services change lengths. Returns `None` without a
+    /// distinctive prefix: it must end with a sign, so that no word and no base64 begins like it by chance.
     pub(super) fn of_any_length(&self) -> Option<Pattern> {
         let sign = self.beginning.last().filter(|byte| b"-_.:".contains(byte));
         let is_own = self.beginning.len() >= PREFIX && sign.is_some() && !self.is_before();
@@ -147,12 +147,12 @@ impl Pattern {
         is_own.then(|| Pattern { steps, ..self.clone() })
     }
 
-    /// What of that literal finds it.
+    /// The part of the first literal by which the pattern is found.
     pub(super) fn literal(&self) -> &[u8] {
         &self.literal
     }
 
-    /// The run that it begins with, if it begins with none of its own letters.
+    /// The first run of the pattern, if no literal comes before it.
     pub(super) fn lead(&self) -> Option<Lead> {
         let Some(Step::Run { set, least, most }) = self.steps.first() else { return None };
         let then = self.steps.iter().skip(1).find(|step| !matches!(step, Step::From | Step::To));
@@ -213,7 +213,7 @@ impl Pattern {
                 Step::To => to = Some(here),
             }
         }
-        // What is followed by more of the same is something longer that only begins like it.
+        // If more bytes of the same set follow, this is a longer text that only begins like the secret.
         if let Some((set, true)) = last
             && text.byte(here)?.is_some_and(|byte| set.or(ALNUM).has(byte))
         {

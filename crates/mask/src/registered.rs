@@ -1,8 +1,8 @@
-//! Values that are secret because somebody said so, in every form in which they may come by.
+//! Values that are secret because they were registered, in every form in which they may occur.
 
 use super::tag::{Tag, TagKey};
 
-/// A shorter text may stand anywhere.
+/// A shorter text may occur anywhere.
 pub(super) const SHORTEST: usize = 8;
 
 /// One form of a registered value. The form itself is not kept: its first bytes find it, its digest knows it.
@@ -156,11 +156,11 @@ fn percents(value: &str, all: &mut Ways) {
 }
 
 const UNRESERVED: &str = "-_.~";
-/// What JavaScript's `encodeURIComponent` leaves as it is, beside letters and digits.
+/// The characters besides letters and digits that JavaScript's `encodeURIComponent` leaves as they are.
 const COMPONENT: &str = "-_.~!*'()";
-/// What Python's `quote` leaves as it is.
+/// The characters that Python's `quote` leaves as they are.
 const PATH: &str = "-_.~/";
-/// What JavaScript's `encodeURI` leaves as it is.
+/// The characters that JavaScript's `encodeURI` leaves as they are.
 const WHOLE: &str = ";,/?:@&=+$-_.!~*'()#";
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const FOR_URLS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -205,8 +205,8 @@ fn percent(value: &str, kept: &str, is_upper: bool) -> String {
         .collect()
 }
 
-/// What base64 makes of the bytes where so many bytes of a group stand before them: without the letters at both ends
-/// that they share with their neighbours.
+/// Encodes the bytes in base64 as if `shift` bytes of a group came before them. Leaves out the letters at both ends,
+/// which depend on the neighbouring bytes.
 fn base64(bytes: &[u8], shift: usize, letters: &[u8; 64]) -> String {
     let mut out = Vec::new();
     let (mut bits, mut count) = (0_u32, 0_u32);

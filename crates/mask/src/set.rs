@@ -37,7 +37,7 @@ impl Set {
         Set(self.0 | other.0)
     }
 
-    /// Those of this one that are not in the other.
+    /// The members of this set that are not in the other one.
     pub(super) const fn without(self, other: Set) -> Set {
         Set(self.0 & !other.0)
     }

@@ -3,7 +3,7 @@
 use super::set::Set;
 use std::cell::Cell;
 
-/// What is asked for cannot be said before more of the text is there.
+/// More of the text is needed to decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct More;
 
@@ -32,7 +32,7 @@ struct Seen {
 }
 
 impl<'t> Text<'t> {
-    /// A text to which nothing is added any more.
+    /// A complete text.
     pub(super) fn whole(bytes: &'t [u8]) -> Self {
         Text { bytes, is_whole: true, runs: None }
     }
@@ -47,7 +47,7 @@ impl<'t> Text<'t> {
         Text { runs: Some(runs), ..self }
     }
 
-    /// Everything that is there.
+    /// Returns the bytes that have arrived.
     pub(super) fn bytes(self) -> &'t [u8] {
         self.bytes
     }
@@ -112,7 +112,7 @@ impl<'t> Text<'t> {
 }
 
 impl Runs {
-    /// Nothing was seen yet.
+    /// No runs are known yet.
     pub(super) fn new() -> Self {
         Runs(std::array::from_fn(|_| Cell::default()))
     }
