@@ -68,7 +68,7 @@ pub enum Limit {
     Unlimited,
 }
 
-/// What one call needs before it may start.
+/// The needs of one call before it may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The most tokens of any kind that it may cost, its request included.
