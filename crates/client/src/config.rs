@@ -5,12 +5,12 @@ use tokio::time::Instant;
 
 use crate::ProxyRules;
 
-/// Everything that shapes connections, the same for all requests of one [`Client`](crate::Client).
+/// The settings of connections, the same for all requests of one [`Client`](crate::Client).
 ///
 /// Nothing here is read from the environment; the binary passes in what it found there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientConfig {
-    /// How much of one answer is taken by whoever keeps it.
+    /// The limits of one answer, for callers that store it.
     pub answer: AnswerCaps,
     /// A PEM file with certificate authorities to trust in addition to the built-in ones.
     pub ca_file: Option<PathBuf>,
@@ -20,11 +20,11 @@ pub struct ClientConfig {
     pub http2_prior_knowledge: bool,
     /// How many bytes of an error's body are worth keeping.
     pub max_error_body: usize,
-    /// Which requests go through which proxy.
+    /// The choice of a proxy for each request.
     pub proxy: ProxyRules,
     /// How long each phase of a request may be silent.
     pub timeouts: Timeouts,
-    /// The `user-agent` of requests that bring none of their own.
+    /// The `user-agent` of requests without one.
     pub user_agent: String,
 }
 

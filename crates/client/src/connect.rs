@@ -298,7 +298,7 @@ impl Write for Conn {
     }
 }
 
-/// The system's resolver, with an error of our own, so that a wrong name is told from a dead server.
+/// The system's resolver with an error type of our own, to distinguish a wrong name from a dead server.
 #[derive(Clone)]
 struct Resolver(GaiResolver);
 

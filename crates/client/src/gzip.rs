@@ -10,7 +10,7 @@ const MAX_RATIO: u64 = 100;
 /// Below this much text the ratio says nothing.
 const FREE_OUTPUT: u64 = 1024 * 1024;
 
-/// Undoes a compression that nobody asked for, chunk by chunk, and holds back nothing that is complete.
+/// Decompresses an answer whose compression was not requested, chunk by chunk. Returns complete data at once.
 pub(crate) struct Inflate {
     decoder: MultiGzDecoder<Sink>,
     encoded: u64,

@@ -9,7 +9,7 @@ use crate::error::{ClientError, shown};
 use crate::no_proxy::NoProxy;
 use crate::secret::Secret;
 
-/// Which requests go through which proxy.
+/// The choice of a proxy for each request.
 ///
 /// Loopback addresses never do: a local model server is not reachable from a proxy.
 #[derive(Clone, Debug, Default, PartialEq)]

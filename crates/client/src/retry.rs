@@ -39,11 +39,10 @@ impl RetryPolicy {
         max_wait: Duration::ZERO,
     };
 
-    /// Decides how long to wait before the next try, or that there is none.
+    /// Returns the wait before the next attempt; `None` if there is no further attempt.
     ///
-    /// `attempt` counts the retries so far, and `jitter` in `0.0..=1.0` spreads the tries of many
-    /// clients: it adds up to `base` to a wait that the upstream named and takes up to half off one
-    /// that it did not.
+    /// `attempt` counts the retries so far. `jitter` in `0.0..=1.0` spreads the attempts of many clients: it adds up
+    /// to `base` to a wait that the upstream named, and takes up to half off any other wait.
     pub fn next_delay(
         &self,
         attempt: u32,
@@ -84,7 +83,7 @@ impl Failure<'_> {
     }
 }
 
-/// What an upstream said about a next try.
+/// The upstream's advice about a further attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Advice {
     /// How long to wait.

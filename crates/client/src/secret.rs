@@ -9,8 +9,8 @@ use crate::scrub::Forms;
 
 /// A credential: it can be sent, but neither printed nor logged, and its memory is cleared on drop.
 ///
-/// Clones share one buffer, so handing a key to many requests copies nothing. What comes back is searched for it, in
-/// every form that it can be quoted in.
+/// Clones share one buffer, so that a key can serve many requests without copies. Answers are searched for every form
+/// in which the secret can be quoted.
 #[derive(Clone)]
 pub struct Secret(Arc<Inner>);
 
@@ -49,7 +49,7 @@ impl Secret {
         self.0.forms.get_or_init(|| Forms::of(self.expose()).map(Arc::new)).clone()
     }
 
-    /// Says whether there is nothing to send.
+    /// Whether the secret is empty.
     pub fn is_empty(&self) -> bool {
         self.0.value.is_empty()
     }
@@ -97,7 +97,7 @@ pub enum Auth {
 }
 
 impl Auth {
-    /// What of it goes out, so that nothing of it is to come back.
+    /// The secrets that are sent, so that answers can be searched for them.
     pub(crate) fn secrets(&self) -> Vec<Arc<Forms>> {
         match self {
             Self::Bearer(secret) | Self::Header { secret, .. } | Self::Query { secret, .. } => {

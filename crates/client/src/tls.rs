@@ -17,7 +17,7 @@ pub(crate) struct Tls {
     proxy: Arc<ClientConfig>,
 }
 
-/// What a finished handshake agreed on.
+/// The result of a finished handshake.
 pub(crate) struct Secured {
     pub(crate) io: BoxIo,
     pub(crate) is_h2: bool,

@@ -45,7 +45,7 @@ async fn connect(io: &mut BoxIo, proxy: &Proxy, host: &Uri, port: u16) -> Result
     }
 }
 
-/// Reads up to the empty line; nothing may follow it, because the server speaks second.
+/// Reads up to the empty line. No data may follow it, because the server speaks second.
 async fn read_head(io: &mut BoxIo, proxy: &Proxy) -> Result<Vec<u8>, ClientError> {
     let mut head = Vec::with_capacity(512);
     while !head.ends_with(b"\r\n\r\n") {

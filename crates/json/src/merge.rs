@@ -17,7 +17,7 @@ pub fn fill(base: Val<'_>, patch: Val<'_>) -> Raw {
     Raw::build(|w| write_merged(w, base, patch, Wins::Base))
 }
 
-/// Whose value counts where both say something.
+/// The object whose value counts if both have the member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wins {
     Base,

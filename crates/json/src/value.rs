@@ -70,7 +70,7 @@ impl<'d> Val<'d> {
         Some(Val { text: self.text, nodes, base: index })
     }
 
-    /// Which kind of value this is.
+    /// The kind of this value.
     #[must_use]
     pub fn kind(self) -> Kind {
         self.node().kind

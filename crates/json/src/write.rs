@@ -28,7 +28,7 @@ impl Writer {
         Self::default()
     }
 
-    /// What was written.
+    /// Returns the written text.
     #[must_use]
     pub fn finish(self) -> String {
         self.out

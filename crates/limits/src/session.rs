@@ -157,9 +157,9 @@ impl SessionBudget {
 
     /// Reserves reasoning tokens for a call.
     ///
-    /// If the budget is limited, the call is granted the rest of it, if that is enough to be of use, and its own cap
-    /// must be lowered to that; else the rules' [`OnExceed`] applies to it. A call that wants no reasoning tokens is
-    /// never held back.
+    /// If the rest of the budget is enough to be of use, the call is granted at most that rest, and its own cap must
+    /// be lowered to it, except under [`OnExceed::Warn`]. Otherwise the rules' [`OnExceed`] applies to the call. A
+    /// call that wants no reasoning tokens is never held back.
     ///
     /// # Errors
     ///
