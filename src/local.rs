@@ -109,7 +109,7 @@ async fn asked(transport: &Transport, request: Option<Request>) -> Vec<String> {
     fetch(transport, request).await.map(|body| names(&body)).unwrap_or_default()
 }
 
-/// What a server answers with, if it succeeds.
+/// Fetches the body of a successful answer.
 pub(crate) async fn fetch(transport: &Transport, request: Option<Request>) -> Option<Vec<u8>> {
     /// Lists of every model that there is are long.
     const MOST: usize = 8 << 20;

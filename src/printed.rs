@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use thinkthrough_chat::harmless::{harmless_char, is_harmless};
 
-/// A JSON text as one line in which every control and format character stands as its escape.
+/// Returns a JSON text as one line, with every control and format character escaped.
 ///
-/// Only strings can hold such characters, so that every value stays what it is. Bodies that are sent do not go through
-/// here: they are said byte for byte.
+/// Only strings can hold such characters, so that every value stays the same. Bodies that are sent skip this
+/// function: they are printed byte for byte.
 pub(crate) fn printed(json: &str) -> String {
     if json.is_ascii() && is_harmless(json) && !json.contains(['\n', '\t']) {
         return json.to_owned();

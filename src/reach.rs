@@ -94,7 +94,8 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// Finds the destination of a name. Names that agents send by habit lead to the default model if nothing has them.
+    /// Finds the destination of a name. Names that agents send by habit lead to the default model if no model has
+    /// them.
     pub(crate) fn find(
         &self,
         name: &'a str,

@@ -1,4 +1,4 @@
-//! Where the gateway's models lead, from the configuration and the environment.
+//! The routes of the gateway's models, from the configuration and the environment.
 
 use crate::address::Given;
 use crate::choose::{Chosen, named, provider_named};
@@ -159,13 +159,14 @@ fn alike(first: &Auth, key: &Secret) -> Option<Auth> {
         Auth::Bearer(_) => Auth::Bearer(secret),
         Auth::Header { name, .. } => Auth::Header { name: name.clone(), secret },
         Auth::Query { name, .. } => Auth::Query { name: name.clone(), secret },
-        // Beside an account, a plain key is what goes with OpenAI's own API.
+        // With a cloud account, a plain key is for OpenAI's own API and goes in its form.
         Auth::Aws(_) | Auth::Token(_) => Auth::Bearer(secret),
         Auth::None => return None,
     })
 }
 
-/// What `[reasoning]` says to all callers of the gateway: whether and how much a model thinks is theirs to ask for.
+/// The settings of `[reasoning]` for all callers of the gateway. Callers themselves choose whether and how much a
+/// model thinks.
 fn for_everybody(reasoning: &Partial) -> Partial {
     Partial { enabled: None, effort: None, max_tokens: None, ..reasoning.clone() }
 }
@@ -224,7 +225,7 @@ impl Models for Routes {
         }
         let local = reach.local_models().iter();
         list.extend(local.map(|(provider, model)| listed(provider, model)));
-        // Where something else is there, simulators are still found by their names.
+        // If there are other models, simulators are not listed, but can still be named.
         if list.is_empty() && self.base.config.providers.is_empty() {
             let simulators = thinkthrough_conformance::list().into_iter();
             list.extend(simulators.map(|simulator| listed("sim", simulator.id)));
@@ -232,7 +233,7 @@ impl Models for Routes {
         if let Some(default) = self.base.config.named_default()
             && let Ok(route) = self.find(default)
         {
-            // Clients that let nobody choose take the first.
+            // Clients without a choice of models take the first one.
             let provider = route.target.provider.clone();
             list.insert(0, Listed { name: default.to_owned(), provider });
         }

@@ -15,11 +15,11 @@ const COMPRESSIONS: [&str; 2] =
     ["OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "OTEL_EXPORTER_OTLP_COMPRESSION"];
 const TIMEOUTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"];
 const CONTENT: &str = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT";
-/// How long a collector may take, where nothing else is said.
+/// The default time limit of a collector.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where spans go. What the exporter itself does with the environment (headers, the name of the service, how many
-/// requests are sampled) is its own affair. Must be called within a runtime.
+/// Returns the destination of spans. The exporter reads further environment variables by itself: headers, service
+/// name and sampling. Must be called within a runtime.
 pub(crate) fn traces(env: Lookup<'_>, said_so: &Config) -> Result<Traces, Failure> {
     let Some((variable, endpoint)) = wanted(env)? else { return Ok(Traces::off()) };
     let refuse = |why: String| Failure::Failed(format!("`{variable}` cannot be used: {why}"));

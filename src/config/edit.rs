@@ -1,5 +1,5 @@
-//! Changes of the configuration file that the program makes for its user. Comments, order and everything that is not
-//! changed stay as they are, and a reader sees the old file or the new one, never half of one.
+//! Changes the configuration file for its user. Comments, order and unchanged settings stay as they are, and a reader
+//! sees the old file or the new one, never half of one.
 
 use super::places::{self, Lookup};
 use std::fs::{self, OpenOptions};
@@ -51,7 +51,7 @@ fn change(document: &mut DocumentMut, edit: &Edit) -> Result<(), &'static str> {
             if let Some(entry) = entry.and_then(Item::as_table_like_mut)
                 && shows(entry)
             {
-                // One that is written on a line has no room for a table of more.
+                // An inline table has no room for a table in several lines.
                 show(entry, Item::Value(InlineTable::new().into()), *display)?;
             }
         }

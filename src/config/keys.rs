@@ -1,4 +1,4 @@
-//! `[keys.NAME]`: what holds for a gateway key, and keys that are said here.
+//! `[keys.NAME]`: settings of a gateway key, and keys that the configuration defines.
 
 use super::limits::{budgets, limits};
 use super::reasoning::reasoning;
@@ -28,7 +28,7 @@ pub(crate) struct GateKey {
     pub(crate) reasoning: Partial,
     /// How many requests it may make in any minute, and how many tokens these may cost.
     pub(crate) limits: RateLimits,
-    /// What its requests may spend, on reasoning and in all.
+    /// The budgets of its requests, for reasoning and in all.
     pub(crate) budgets: Budgets,
 }
 
@@ -83,7 +83,7 @@ pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<GateKe
             let name = section.own_name();
             Some(KeyHash::of(strong(key.expose(), &at, &name)?))
         }
-        // A key that is nowhere would let nobody in, or worse, leave the gateway without any.
+        // A missing key would let no caller in, or worse, leave the gateway without any key.
         Some(Credential::Missing(variable)) => {
             return Err(format!("`{at}` needs `{variable}`, which is not set"));
         }

@@ -9,7 +9,7 @@ use thinkthrough_chat::Permission;
 pub(crate) struct Tool {
     /// The tool's name as the model calls it.
     pub(crate) name: String,
-    /// What happens when the model calls it.
+    /// The reaction when the model calls it.
     pub(crate) permission: Permission,
 }
 
