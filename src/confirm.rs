@@ -19,7 +19,7 @@ pub(crate) fn may_ask(command: &str, yes: bool) -> Result<(), Failure> {
     )))
 }
 
-/// Says what will be destroyed and waits for a yes; anything else destroys nothing.
+/// Names the data that will be destroyed, and asks for a yes. Any other answer is a refusal.
 pub(crate) fn confirm(what: &str, yes: bool) -> Result<(), Failure> {
     if yes {
         return Ok(());

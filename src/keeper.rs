@@ -148,7 +148,8 @@ async fn open(place: &Place) -> Result<Open, StoreError> {
 }
 
 impl Keeper {
-    /// Opens the store and reads its keys, again and again until that works. Tells the outcome of the first try.
+    /// Opens the store and reads its keys, again and again until that works. Reports the outcome of the first
+    /// attempt.
     async fn open_at_last(&self, place: &Place, tell: oneshot::Sender<Option<StoreError>>) {
         let mut tell = Some(tell);
         let [mut pause, longest] = PAUSES;

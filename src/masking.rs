@@ -1,4 +1,4 @@
-//! The masker of this process: what it was given in secret is registered.
+//! The masker of this process, with all secrets of its configuration registered.
 
 use crate::config::Config;
 use crate::config::secret::Credential;

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// No link is longer.
 const LONGEST: u64 = 1024;
 
-/// The viewer of a running gateway, and where it is.
+/// The viewer of a running gateway, and its address.
 #[derive(Clone)]
 pub(crate) struct Operated {
     pub(crate) viewer: Viewer,

@@ -1,4 +1,4 @@
-//! JSON as it is printed: nothing in it steers a terminal or hides a text, and it still means the same.
+//! Prints JSON so that no text in it can control a terminal or hide, with unchanged meaning.
 
 use std::fmt::Write as _;
 use thinkthrough_chat::harmless::{harmless_char, is_harmless};
@@ -11,7 +11,7 @@ pub(crate) fn printed(json: &str) -> String {
     if json.is_ascii() && is_harmless(json) && !json.contains(['\n', '\t']) {
         return json.to_owned();
     }
-    // They stand between tokens only: in a string they are escaped.
+    // They occur between tokens only: in a string they are escaped.
     let line = json.chars().filter(|char| !matches!(char, '\n' | '\r'));
     escaped(line.map(|char| if char == '\t' { ' ' } else { char }))
 }

@@ -22,7 +22,7 @@ pub(crate) struct Routes {
     known: Mutex<HashMap<String, Arc<Route>>>,
     /// Callers bring a key of their own.
     brings_key: bool,
-    /// The models of such callers, where they are others.
+    /// The models of such callers, if they differ.
     with_key: Option<Arc<Routes>>,
 }
 
@@ -171,7 +171,7 @@ fn for_everybody(reasoning: &Partial) -> Partial {
     Partial { enabled: None, effort: None, max_tokens: None, ..reasoning.clone() }
 }
 
-/// The values of `above`, and those of `below` where it says nothing.
+/// Returns the values of `above`, and the values of `below` for missing ones.
 fn over(below: &Partial, above: &Partial) -> Partial {
     let mut both = below.clone();
     for key in Key::ALL {

@@ -130,7 +130,7 @@ pub(crate) async fn existing(config: &Config) -> Result<Option<Store>, Failure> 
     Ok(Some(opened(&place).await?))
 }
 
-/// Says what a store has to say.
+/// Prints the notes of a store.
 pub(crate) fn say_notes(store: &Store) {
     store.notes().iter().for_each(|note| say(format_args!("{note}")));
 }

@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) fn traces(env: Lookup<'_>, said_so: &Config) -> Result<Traces, Failure> {
     let Some((variable, endpoint)) = wanted(env)? else { return Ok(Traces::off()) };
     let refuse = |why: String| Failure::Failed(format!("`{variable}` cannot be used: {why}"));
-    // The exporter would show what it cannot read, a password in it included.
+    // The exporter would print an unreadable address, with a password in it.
     let address = Request::post(&endpoint, "").map_err(|error| refuse(error.to_string()))?;
     let mut config = said_so.client.clone();
     config.timeouts.first_byte = timeout(env);
@@ -39,7 +39,7 @@ pub(crate) fn traces(env: Lookup<'_>, said_so: &Config) -> Result<Traces, Failur
     Ok(traces)
 }
 
-/// The variable that names the collector, and its address; `None` where no traces are wanted.
+/// Returns the variable that names the collector, and its address; `None` if traces are off.
 fn wanted(env: Lookup<'_>) -> Result<Option<(&'static str, String)>, Failure> {
     let is_off = is_true(&said(env, "OTEL_SDK_DISABLED").unwrap_or_default())
         || said(env, "OTEL_TRACES_EXPORTER").is_some_and(|exporter| exporter == "none");

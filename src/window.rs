@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Reads the context window of a model from a server's answer.
 type Read = fn(Val<'_>, &str) -> Option<u64>;
 
-/// The window in tokens, if the server behind this address tells it.
+/// Returns the window in tokens, if the server at this address reports it.
 pub(crate) async fn window_of(target: Target, transport: Transport, auth: Auth) -> Option<u64> {
     let base = target.base_url.trim_end_matches('/');
     let root = base.strip_suffix("/v1").unwrap_or(base);

@@ -104,7 +104,7 @@ fn taken_out(table: &Table, path: &[String], fault: &dyn Fn(&Table) -> Option<St
     }
 }
 
-/// The place that a fault is about: the deepest one without which there is another fault, or none.
+/// Returns the place of a fault: the deepest value whose removal changes the fault.
 fn culprit(
     table: &Table,
     message: &str,

@@ -84,7 +84,7 @@ fn shows(section: &dyn TableLike) -> bool {
         || reasoning.is_some_and(|it| it.contains_key(Key::Display.short()))
 }
 
-/// Says in the section how thoughts are shown; `new` becomes its `reasoning` if it has none.
+/// Sets the display of thoughts in the section; `new` becomes its `reasoning` if it has none.
 fn show(section: &mut dyn TableLike, new: Item, display: Display) -> Result<(), &'static str> {
     // The other name of the same setting would contradict it.
     section.remove("show_thinking");

@@ -1,4 +1,4 @@
-//! `headers = { ... }` of a provider or a model: what every request carries beside the credential.
+//! `headers = { ... }` of a provider or a model: additional headers of every request.
 
 use super::secret::{Credential, Sources, one};
 use super::table::Section;

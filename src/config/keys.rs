@@ -15,7 +15,7 @@ use thinkthrough_store::KeyHash;
 pub(crate) struct GateKey {
     /// The name is the tenant's.
     pub(crate) tenant: Tenant,
-    /// How the key is known; `None`: it is in the store, under this name.
+    /// The digest of the key; `None` if the key is in the store, under this name.
     pub(crate) hash: Option<KeyHash>,
     /// The names of models that may be asked for.
     pub(crate) models: Vec<String>,
@@ -32,7 +32,8 @@ pub(crate) struct GateKey {
     pub(crate) budgets: Budgets,
 }
 
-/// A key that was made up must be this long, and of so many letters, or it is guessed over the network.
+/// The least length of a key that a person made up, and the least number of different letters, so that it cannot be
+/// guessed over the network.
 const SHORTEST: usize = 16;
 const DISTINCT: usize = 6;
 
@@ -48,7 +49,7 @@ fn strong<'a>(key: &'a str, at: &str, name: &str) -> Result<&'a str, String> {
     ))
 }
 
-/// No two tenants have one key: whoever sends it could be either.
+/// Checks that no two tenants share a key, which would not identify its sender.
 pub(super) fn distinct(keys: &[GateKey]) -> Result<(), String> {
     for (at, key) in keys.iter().enumerate() {
         let earlier = keys.iter().take(at);

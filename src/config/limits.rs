@@ -1,4 +1,4 @@
-//! `[budget]` and `limits`: what may be spent in a session, and asked for within a minute.
+//! `[budget]` and `limits`: the spending of a session, and the requests within a minute.
 
 use super::prices::amount;
 use super::table::Section;

@@ -5,7 +5,7 @@ use super::table::Section;
 /// The places in which secrets are covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Masking {
-    /// In what callers, users and tools wrote, before it goes to a provider.
+    /// In the text of callers, users and tools, before it goes to a provider.
     pub(crate) requests: bool,
     /// Whether personal data is covered too, wherever secrets are.
     pub(crate) personal: bool,

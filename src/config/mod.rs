@@ -83,7 +83,7 @@ pub(crate) struct Config {
     pub(crate) tools: Vec<tools::Tool>,
     /// `[mcp.NAME]`, in file order.
     pub(crate) mcp: Vec<tools::Mcp>,
-    /// `[budget]`: what a session of `think chat` or `think ask` may spend on reasoning.
+    /// `[budget]`: the reasoning budget of a session of `think chat` or `think ask`.
     pub(crate) budget: BudgetRules,
     /// `[chat] compress_at`: the share of the context window, in percent, at which the older part of a conversation is
     /// summarised; 0 is never.
@@ -139,7 +139,7 @@ impl Config {
 #[derive(Clone, Debug)]
 pub(crate) struct ProviderEntry {
     pub(crate) name: String,
-    /// The built-in provider whose rules hold; `None` for one of the user's own.
+    /// The built-in provider whose rules hold; `None` for a user-defined one.
     pub(crate) extends: Option<String>,
     pub(crate) wire: Option<WireId>,
     pub(crate) base_url: Option<String>,

@@ -1,4 +1,4 @@
-//! `[prices."PROVIDER/MODEL"]` and `[models.NAME] price`: what models cost, in place of the built-in prices.
+//! `[prices."PROVIDER/MODEL"]` and `[models.NAME] price`: prices of models, in place of the built-in ones.
 
 use super::Config;
 use super::table::Section;
@@ -6,7 +6,7 @@ use thinkthrough_core::price::{Day, Price, Rates, micro};
 use thinkthrough_core::provider::glob;
 use toml::Value;
 
-/// `[prices."PROVIDER/MODEL"]`; a `*` in the name stands for any run of letters.
+/// `[prices."PROVIDER/MODEL"]`; a `*` in the name matches any run of letters.
 #[derive(Clone, Debug)]
 pub(crate) struct PriceEntry {
     pub(crate) name: String,

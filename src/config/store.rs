@@ -90,7 +90,7 @@ fn vault_limits(section: Section<'_>) -> Result<Limits, String> {
     })
 }
 
-/// The folder in which traces wait for a server; `None`: in memory only.
+/// Reads the folder of traces that wait for a server; `None` keeps them in memory only.
 fn spool(value: &Value, folder: &Path) -> Result<Option<PathBuf>, String> {
     match value {
         Value::Boolean(false) => Ok(None),
@@ -110,7 +110,8 @@ fn beside(file: PathBuf) -> Store {
 }
 
 fn sqlite(url: &str, folder: &Path) -> Result<PathBuf, String> {
-    // The number of slashes says nothing: `sqlite:a.db` and `sqlite://a.db` are relative, `sqlite:///a.db` is not.
+    // The number of slashes matters only in this way: `sqlite:a.db` and `sqlite://a.db` are relative,
+    // `sqlite:///a.db` is not.
     let path = url.strip_prefix("sqlite:").map(|path| path.strip_prefix("//").unwrap_or(path));
     match path.filter(|path| !path.is_empty() && !path.starts_with(':')) {
         Some(path) => Ok(from_file(folder, path)),

@@ -1,4 +1,4 @@
-//! `[tools.NAME]` and `[mcp.NAME]`: what the model may do, and whose tools are on offer.
+//! `[tools.NAME]` and `[mcp.NAME]`: the permissions of tools, and the servers of further tools.
 
 use super::secret::{Credential, Sources, one};
 use super::table::Section;

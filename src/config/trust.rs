@@ -24,7 +24,7 @@ enum Fault {
     Owner,
 }
 
-/// What decides.
+/// The metadata that the check uses.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
     uid: u32,

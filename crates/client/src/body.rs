@@ -152,12 +152,12 @@ impl BodyStream {
     /// # Errors
     ///
     /// [`ClientError::Closed`] after a truncated body, [`ClientError::Timeout`] after silence,
-    /// [`ClientError::Protocol`] after a damaged one. Nothing follows an error.
+    /// [`ClientError::Protocol`] after a damaged one. An error is the last item.
     pub async fn next(&mut self) -> Option<Result<Bytes, ClientError>> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// How many bytes of a stream's event came whose end did not come yet, where its events are counted.
+    /// The number of bytes of an event whose end has not arrived, if the events are counted.
     pub fn unfinished(&self) -> usize {
         self.gauge.as_ref().map_or(0, Gauge::unfinished)
     }
@@ -370,7 +370,7 @@ impl BodySender {
 
     /// Breaks the body off, as a lost connection would.
     pub async fn cut(self, detail: &str) {
-        // A reader that has gone away misses nothing.
+        // If the reader is gone, the error is not needed.
         let _ = self.0.send(Err(detail.to_owned())).await;
     }
 
@@ -426,7 +426,7 @@ impl Clock {
     }
 }
 
-/// Joins chunks, without a copy where there is only one.
+/// Joins chunks, without a copy if there is only one.
 #[derive(Default)]
 struct Joined {
     first: Bytes,

@@ -251,7 +251,7 @@ pub(crate) fn silent(url: &Uri, timeouts: Timeouts) -> ClientError {
     ClientError::Timeout { target: shown(url), phase: Phase::FirstByte, after }
 }
 
-/// Finds out what an engine's error means.
+/// Translates an engine's error.
 fn explain(url: &Uri, error: &hyper_util::client::legacy::Error) -> ClientError {
     if let Some(own) = cause::<ClientError>(error) {
         return own.clone();

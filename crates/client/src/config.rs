@@ -7,7 +7,7 @@ use crate::ProxyRules;
 
 /// The settings of connections, the same for all requests of one [`Client`](crate::Client).
 ///
-/// Nothing here is read from the environment; the binary passes in what it found there.
+/// The crate does not read the environment; the binary passes it in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientConfig {
     /// The limits of one answer, for callers that store it.
@@ -42,8 +42,7 @@ impl Default for ClientConfig {
     }
 }
 
-/// How much of one answer is taken by whoever keeps it: a guard against an upstream that never ends, far beyond what any
-/// honest one says.
+/// Limits of one answer for callers that store it: a guard against an endless answer, far beyond any honest one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerCaps {
     /// The most bytes.
@@ -75,7 +74,7 @@ impl Default for AnswerCaps {
 /// A model that thinks may send nothing for many minutes, so only silence is limited, and generously.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// From the start until the connection stands: name, TCP, proxy and TLS together.
+    /// Until the connection is established: name, TCP, proxy and TLS together.
     pub connect: Duration,
     /// From the start until the first byte of the answer's body, because servers send the head of
     /// an answer before, during or after the thinking.
@@ -94,7 +93,7 @@ impl Default for Timeouts {
     }
 }
 
-/// Adds a limit to an instant; a limit beyond what the clock can hold never passes.
+/// Adds a limit to an instant; a limit beyond the range of the clock never passes.
 pub(crate) fn after(start: Instant, limit: Duration) -> Instant {
     const NEVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
     start.checked_add(limit.min(NEVER)).unwrap_or(start)

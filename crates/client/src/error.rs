@@ -22,7 +22,7 @@ pub enum ClientError {
     Closed {
         /// The address that was asked.
         target: String,
-        /// How many bytes of the body arrived; nothing if not even the head of the answer did.
+        /// The received bytes of the body; `None` if not even the head of the answer arrived.
         received: Option<u64>,
         /// The error of the connection.
         detail: String,
@@ -99,7 +99,7 @@ pub enum ClientError {
     /// The request itself cannot be sent: its URL, a header or a credential is malformed.
     #[error("{0}")]
     Request(String),
-    /// Nothing happened for too long in one phase of the request.
+    /// Nothing arrived for too long in one phase of the request.
     #[error(
         "`{target}` {phase} within {}; raise `client.{}` if that is too short",
         Seconds(*.after),
@@ -142,10 +142,10 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Says whether a later try of the same request may succeed although this one failed.
+    /// Whether a later attempt at the same request may succeed.
     ///
-    /// True only where no byte of an answer came and the fault looks passing.
-    /// A first-byte time-out is not among them: the model was probably thinking, and is billed.
+    /// True only if no byte of an answer arrived and the fault is likely to pass. Not true for a first-byte time-out:
+    /// the model was probably thinking, and is billed.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Closed { received, .. } => received.is_none(),
@@ -168,7 +168,7 @@ impl ClientError {
 }
 
 impl ClientError {
-    /// Says whether the upstream may have made, and billed, an answer of which nothing or only a part came.
+    /// Whether the upstream may have made, and billed, an answer that did not arrive completely.
     #[must_use]
     pub fn may_be_billed(&self) -> bool {
         match self {

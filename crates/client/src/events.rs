@@ -51,7 +51,7 @@ impl Gauge {
         }
     }
 
-    /// The next bytes; says what there is too much of, with the limit.
+    /// Counts the next bytes. Returns the exceeded limit as an error.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<(), (Excess, usize)> {
         self.over = 0;
         match self.events {
@@ -75,7 +75,7 @@ impl Gauge {
 
     fn lines(&mut self, mut bytes: &[u8]) -> Result<(), (Excess, usize)> {
         let all = bytes.len();
-        // A piece without bytes says nothing about what follows a carriage return.
+        // An empty piece does not tell whether a line feed follows the carriage return.
         if !bytes.is_empty() && std::mem::take(&mut self.is_after_return) {
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
         }

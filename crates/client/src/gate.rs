@@ -65,7 +65,7 @@ pub type Passing<'a> = Pin<Box<dyn Future<Output = Result<(), Held>> + Send + 'a
 /// A try that may not go out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Why, as a sentence for whoever asked.
+    /// The reason, as a sentence for the caller.
     pub message: String,
     /// When it would be let out.
     pub retry_after: Duration,

@@ -41,12 +41,12 @@ fn a_stream_is_measured_the_same_however_it_is_cut(bytes: &[u8]) {
     let split = measured(events, caps, &pieces(stream, seed));
     assert_eq!(whole.is_some(), split.is_some(), "{events:?}: within the limits or not");
     if let (Some(whole), Some(split), true) = (whole, split, events != Events::Sized) {
-        // A line feed that comes later than its carriage return belongs to what follows.
+        // A line feed that comes later than its carriage return counts with the next piece.
         assert!(split <= whole && whole - split <= 1, "{events:?}: {whole}, in pieces {split}");
     }
 }
 
-/// How many bytes belong to events that are over; `None` where there is too much of something.
+/// The number of bytes of finished events; `None` if a limit is exceeded.
 fn measured(events: Events, caps: AnswerCaps, pieces: &[&[u8]]) -> Option<usize> {
     let mut gauge = Gauge::new(events, caps);
     let (mut at, mut over) = (0, 0);

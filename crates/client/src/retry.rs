@@ -10,9 +10,9 @@ use crate::error::ClientError;
 pub struct RetryPolicy {
     /// How many tries may follow the first one.
     pub max_retries: u32,
-    /// The first wait where the upstream names none; each further one is twice as long.
+    /// The first wait if the upstream names no wait; each further one is twice as long.
     pub base: Duration,
-    /// The longest wait where the upstream names none.
+    /// The longest wait if the upstream names no wait.
     pub max_backoff: Duration,
     /// The longest wait that an upstream may ask for; beyond it the failure is handed on instead,
     /// because a try before the named time would only fail again.
@@ -72,7 +72,7 @@ pub enum Failure<'a> {
 }
 
 impl Failure<'_> {
-    /// Says whether the failure looks passing. 529 is what overloaded Anthropic endpoints answer.
+    /// Whether the failure is likely to pass. Overloaded Anthropic endpoints answer 529.
     fn is_transient(&self) -> bool {
         match self {
             Self::Error(error) => error.is_transient(),

@@ -37,7 +37,7 @@ pub(crate) struct Forms {
 }
 
 impl Forms {
-    /// The forms of a secret; `None` for a word that only stands where a key is expected.
+    /// The forms of a secret; `None` for a dummy word in place of a key.
     pub(crate) fn of(secret: &str) -> Option<Self> {
         let is_word =
             secret.bytes().all(|byte| byte.is_ascii_alphabetic() || b"-_ ".contains(&byte));
@@ -92,7 +92,8 @@ impl Forms {
         (0..run).find(begins).map_or(0, |at| run - at)
     }
 
-    /// The longest beginning of a key, up to the mask in its middle, and the rest of such a key.
+    /// Returns the ranges of a key that is quoted with a mask in its middle: its beginning after [`OPEN`], and its
+    /// end.
     fn partial(&self, text: &[u8]) -> Vec<(usize, usize)> {
         let Some(key) = self.finders.first().map(Finder::needle) else { return Vec::new() };
         let Some(begin) = key.get(..OPEN) else { return Vec::new() };
@@ -207,8 +208,8 @@ fn mask(text: &mut [u8], places: &[(usize, usize)]) {
     }
 }
 
-/// Takes secrets out of a body while it comes: each byte is looked at a fixed number of times, and held back is at most
-/// what may be the beginning of a secret.
+/// Removes secrets from a body while it comes. Each byte is read a fixed number of times, and only a possible
+/// beginning of a secret is held back.
 #[derive(Debug)]
 pub(crate) struct Scrubber {
     secrets: Secrets,
@@ -236,7 +237,7 @@ impl Scrubber {
         out
     }
 
-    /// Nothing follows. A beginning that is long enough to tell something is no text.
+    /// Ends the body. A held beginning is masked if it is long enough to reveal something.
     pub(crate) fn end(&mut self) -> Bytes {
         let held = std::mem::take(&mut self.held);
         let places = [(OPEN, held.len())];

@@ -21,7 +21,7 @@ struct Inner {
 }
 
 impl Secret {
-    /// Takes a credential; white space around it (a line feed at the end of a key file) is no part of it.
+    /// Takes a credential without the white space around it, such as the line feed at the end of a key file.
     pub fn new(value: impl Into<String>) -> Self {
         let value = Zeroizing::new(value.into());
         if value.trim().len() == value.len() {
@@ -34,7 +34,7 @@ impl Secret {
         Self(Arc::new(Inner { value, forms: OnceLock::new() }))
     }
 
-    /// Takes a credential whose white space belongs to it, such as an escaped password in a URL.
+    /// Takes a credential with its white space, such as an escaped password in a URL.
     pub(crate) fn verbatim(value: String) -> Self {
         Self::of(Zeroizing::new(value))
     }
@@ -44,7 +44,7 @@ impl Secret {
         &self.0.value
     }
 
-    /// How it can come back; nothing for a word that only stands where a key is expected.
+    /// The forms in which an answer may contain it; `None` for a dummy word in place of a key.
     pub(crate) fn forms(&self) -> Option<Arc<Forms>> {
         self.0.forms.get_or_init(|| Forms::of(self.expose()).map(Arc::new)).clone()
     }
@@ -82,7 +82,7 @@ pub enum Auth {
     },
     /// Keys that sign each request.
     Aws(Arc<AwsKeys>),
-    /// No credential beyond what the request's own headers carry.
+    /// No credential besides the request's own headers.
     #[default]
     None,
     /// A parameter of the URL, such as `key`.

@@ -84,7 +84,7 @@ fn add_authorities(roots: &mut RootCertStore, path: &Path) -> Result<(), ClientE
     if found { Ok(()) } else { Err(refuse("holds no certificate".to_owned())) }
 }
 
-/// Says what went wrong in a handshake and what to do about it.
+/// Explains a failed handshake and its remedy.
 fn explain(error: &io::Error) -> String {
     let inner = error.get_ref().and_then(|inner| cause::<rustls::Error>(inner));
     match inner {

@@ -133,7 +133,7 @@ async fn read_socks5_reply(io: &mut BoxIo, proxy: &Proxy, host: &str) -> Result<
         }
         _ => return Err(refused(proxy, "does not speak SOCKS 5", false)),
     };
-    // The address that the proxy used for us is of no interest, but it stands before the server's bytes.
+    // The address that the proxy used is not needed, but it comes before the server's bytes.
     read(io, proxy, &mut vec![0; rest + 2]).await
 }
 

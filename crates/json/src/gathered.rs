@@ -18,7 +18,7 @@ enum Part {
 }
 
 impl Gathered {
-    /// Adds what an object says.
+    /// Adds the members of an object.
     pub fn add(&mut self, object: Val<'_>) {
         for (key, value) in object.entries().filter(|(_, value)| !value.is_null()) {
             if let Some((_, part)) = self.0.iter_mut().find(|(known, _)| *known == key) {
@@ -34,7 +34,7 @@ impl Gathered {
         self.0.is_empty()
     }
 
-    /// All of it as one object.
+    /// Returns the result as one object.
     pub fn raw(&self) -> Raw {
         Raw::build(|w| self.write(w))
     }

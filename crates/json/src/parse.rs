@@ -39,7 +39,7 @@ pub enum JsonErrorKind {
     TooMany(usize),
     /// Something follows the value.
     TrailingData,
-    /// A byte that cannot stand at this place.
+    /// A byte that is not allowed at this place.
     Unexpected,
 }
 
@@ -392,7 +392,7 @@ impl Parser<'_> {
 
     #[inline]
     fn space(&mut self) {
-        // Most values have none around them.
+        // Most values have no white space around them.
         if self.bytes.get(self.at).is_none_or(|byte| *byte > b' ') {
             return;
         }

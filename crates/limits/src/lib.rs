@@ -59,7 +59,7 @@ pub use session::{
 };
 pub use share::Share;
 
-/// An upper bound, or none.
+/// An upper bound, or no bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// At most this many.
@@ -119,7 +119,7 @@ pub fn admit(
 }
 
 impl Limit {
-    /// A bound from a configuration, where zero means none.
+    /// Reads a bound of a configuration, where zero means no bound.
     #[must_use]
     pub const fn from_config(number: u64) -> Self {
         match NonZeroU64::new(number) {

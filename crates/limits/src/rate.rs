@@ -126,7 +126,7 @@ impl RateLimits {
 }
 
 impl Places {
-    /// None.
+    /// No places.
     pub const NONE: Self = Self { requests: 0, tokens: 0 };
 
     /// Both together.

@@ -21,7 +21,7 @@ const WANTED: Duration = Duration::from_millis(1500);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RateLedger {
     slices: BTreeMap<String, Slice>,
-    /// Until then, in milliseconds of the ledger's clock, this holder needs what others do not use.
+    /// Until then, in milliseconds of the ledger's clock, this holder needs idle places of others.
     wanted_until: u64,
     wanted_by: String,
 }

@@ -27,7 +27,7 @@ pub struct RateShare {
 }
 
 impl RateShare {
-    /// Takes places that are held, without asking the ledger; `None` where there are too few.
+    /// Takes held places without asking the ledger; `None` if there are too few.
     pub fn take(&mut self, limits: &RateLimits, tokens: u64, now: Duration) -> Option<RatePermit> {
         if !self.is_held(now) {
             return None;
@@ -61,7 +61,7 @@ impl RateShare {
         self.window.would_refuse(limits, tokens, now)
     }
 
-    /// Whether a call that got nothing from the ledger may get something if it asks again.
+    /// Whether a call without places from the ledger may get some if it asks again.
     #[must_use]
     pub fn may_get(
         &mut self,
@@ -73,7 +73,7 @@ impl RateShare {
         given.may_come || self.in_reach(limits, given, now).covers(limits.one(tokens))
     }
 
-    /// Why a call that got nothing from the ledger has to wait, and how long.
+    /// The reason why a call without places from the ledger has to wait, and how long.
     #[must_use]
     pub fn refusal(
         &mut self,
@@ -110,7 +110,7 @@ impl RateShare {
         self.window.close(permit, now);
     }
 
-    /// Replaces what a call had reserved by what it did cost.
+    /// Replaces the reservation of a call by its real cost.
     pub fn settle(&mut self, permit: RatePermit, tokens: u64, now: Duration) {
         self.window.settle(permit, tokens, now);
     }

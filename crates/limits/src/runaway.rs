@@ -37,7 +37,7 @@ const OUT: u64 = {
 /// The reaction to a thought that repeats itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Runaway {
-    /// Nothing.
+    /// No reaction.
     Off,
     /// The user gets a warning.
     #[default]
@@ -186,7 +186,7 @@ impl Search {
         }
     }
 
-    /// The last window may have stood so many bytes before.
+    /// Suspects a period, if the last window also occurred that many bytes before.
     fn suspect(&mut self, period: u64) {
         let is_same = |back: u64| self.before(back) == self.before(back + period);
         if (1..=WINDOW as u64).all(is_same) {
@@ -194,7 +194,7 @@ impl Search {
         }
     }
 
-    /// The byte so many before the next one.
+    /// Returns the byte at a distance before the next one.
     fn before(&self, back: u64) -> Option<u8> {
         let at = self.came.checked_sub(back)?;
         self.text.get(place(at, LONGEST)).copied()

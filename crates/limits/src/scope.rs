@@ -83,13 +83,13 @@ impl Budgets {
         self.max == Self::NONE.max && !self.has_money()
     }
 
-    /// Whether anything of it is in money, so that prices must be known.
+    /// Whether a budget is in money, so that prices must be known.
     #[must_use]
     pub fn has_money(&self) -> bool {
         self.money != Self::NONE.money
     }
 
-    /// The scopes that have a budget, what it is counted in, and its rules.
+    /// The limited scopes, each with its unit and rules.
     pub fn rules(&self) -> impl Iterator<Item = (Unit, Scope, BudgetRules)> + '_ {
         let rules = |max| BudgetRules { max, warn_at: self.warn_at, on_exceed: self.on_exceed };
         let of = |unit, all: [Limit; 5]| {

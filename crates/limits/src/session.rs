@@ -27,7 +27,7 @@ pub struct BudgetRules {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WarnAt(u64);
 
-/// A share that is not more than nothing and at most the whole.
+/// A share that is not greater than zero, or greater than the whole.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WarnAtError {
     given: f64,
@@ -137,7 +137,7 @@ impl BudgetRules {
 }
 
 impl SessionBudget {
-    /// Starts a session with nothing spent.
+    /// Starts a session without spending.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -195,7 +195,7 @@ impl SessionBudget {
         }
     }
 
-    /// Books what a call did spend, and reports each threshold that the session reached for the first time.
+    /// Books the real cost of a call, and reports each threshold that the session reached for the first time.
     ///
     /// A call that failed settles with zero. A jump over both thresholds reports both, the warning first.
     #[expect(clippy::needless_pass_by_value, reason = "a permit is used up by this")]

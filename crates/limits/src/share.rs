@@ -2,7 +2,7 @@
 
 use super::{Given, Report, Unheard};
 
-/// A slice of a budget, and what this process does with it.
+/// A slice of a budget in one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     /// The whole slice: reserved, spent and not yet reported, or idle.
@@ -32,8 +32,8 @@ impl Share {
         self.holds.saturating_sub(bound)
     }
 
-    /// Reserves tokens of the slice, if there are so many idle ones. A call whose answer takes more than it reserved
-    /// reserves again in this way, and settles all of it at once.
+    /// Reserves tokens of the slice, if enough are idle. A call whose answer takes more than its reservation reserves
+    /// again in this way, and settles all of it at once.
     pub fn reserve(&mut self, tokens: u64) -> bool {
         if tokens > self.idle() {
             return false;
@@ -43,17 +43,17 @@ impl Share {
         true
     }
 
-    /// So much of what a call reserved has been used already. It [goes](Share::goes) when the call settles.
+    /// Counts tokens of a reservation that were already used. They [go](Share::goes) when the call settles.
     pub fn comes(&mut self, tokens: u64) {
         self.came = self.came.saturating_add(tokens);
     }
 
-    /// A call of which so much had come settles, or is given up.
+    /// Removes the used tokens of a call that settles or is given up.
     pub fn goes(&mut self, tokens: u64) {
         self.came = self.came.saturating_sub(tokens);
     }
 
-    /// A call that had reserved so many spent so many.
+    /// Replaces a call's reservation by its spent tokens.
     pub fn settle(&mut self, reserved: u64, spent: u64) {
         self.reserved = self.reserved.saturating_sub(reserved);
         self.spent = self.spent.saturating_add(spent);

@@ -30,7 +30,7 @@ const KNOWN: [&str; 16] = [
     "p@ssw0rd",
 ];
 
-/// Reads what follows `://`, or the same as a part of another address: `%3A%2F%2F`.
+/// Reads the part after `://`, or after the same in an encoded address: `%3A%2F%2F`.
 pub(super) fn fit(text: Text<'_>, at: usize, is_encoded: bool) -> Result<Option<Fit>, More> {
     if is_encoded {
         return encoded(text, at + b"%3A%2F%2F".len());
@@ -151,7 +151,7 @@ pub fn passwords(address: &str) -> Vec<String> {
     };
     for authority in address.split("://").skip(1) {
         let end = authority.find(['/', '?', '#', ' ', '"', '\'']).unwrap_or(authority.len());
-        // A password with such a sign in it goes on to the last `@`.
+        // A password that contains such a sign goes on to the last `@`.
         let (user, _) = authority.split_at(end);
         let user = user.rsplit_once('@').or_else(|| authority.rsplit_once('@'));
         let password = user.and_then(|(user, _)| user.split_once(':'));
@@ -172,7 +172,7 @@ pub fn passwords(address: &str) -> Vec<String> {
     all
 }
 
-/// The text without percent signs that stand for bytes.
+/// Decodes percent escapes.
 fn plain(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

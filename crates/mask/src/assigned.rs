@@ -11,7 +11,7 @@ const CLOSERS: Set = Set::of("\"'`])\\*");
 /// The longest value that is looked at.
 pub(super) const LONGEST: usize = 256;
 
-/// So many blanks stand before a sign or a value in a column.
+/// The most blanks before a sign or a value in a column.
 const ALIGNED: usize = 24;
 
 /// The beginning of a value.
@@ -20,7 +20,7 @@ pub(super) struct Start {
     pub(super) at: usize,
     /// The quote before it.
     pub(super) quote: Option<u8>,
-    /// Whether a word stands between name and value, as people write it.
+    /// Whether a word joins name and value, as in prose.
     pub(super) is_prose: bool,
     /// Whether the name is the name of an XML element, so that the value ends at the next tag.
     pub(super) is_element: bool,
@@ -93,8 +93,8 @@ pub(super) fn start(text: Text<'_>, at: usize, words: usize) -> Result<Option<St
     Ok(None)
 }
 
-/// Whether a name in which `at` lies is all of the string that something closes before `behind`: `"password", ` is, and
-/// neither a string that ends in a name nor a code span of Markdown.
+/// Whether the name at `at` is the whole string that closes before `behind`. `"password", ` is; a string that ends in
+/// a name is not, nor a code span of Markdown.
 fn is_string(text: Text<'_>, at: usize, behind: usize) -> bool {
     const LONGEST: usize = 48;
     let back = (1..LONGEST).find(|back| !text.before(at, *back).is_some_and(|it| NAME.has(it)));
@@ -125,7 +125,7 @@ fn in_cell(text: Text<'_>, at: usize, found: Option<Start>) -> Result<Option<Sta
     Ok(found.filter(|_| is_whole))
 }
 
-/// Whether what follows a string stands there.
+/// Whether the byte at `at` may follow a string.
 fn is_over(text: Text<'_>, at: usize) -> Result<bool, More> {
     Ok(text.byte(at)?.is_none_or(|byte| byte <= b' ' || b",;)]}>".contains(&byte)))
 }
@@ -225,8 +225,8 @@ pub(super) fn is_flag(text: Text<'_>, at: usize) -> bool {
     is_set || (name.starts_with(b"--") && text.before(begin, 1).is_some_and(|byte| byte <= b' '))
 }
 
-/// Whether the value that was found behind a name that ends at `at` is set to a literal: in quotes behind an equals sign,
-/// or as the other member of an entry.
+/// Whether the value after a name that ends at `at` is set to a literal: in quotes after an equals sign, or as the
+/// other member of an entry.
 pub(super) fn is_set(text: Text<'_>, at: usize, start: Start) -> bool {
     let between = text.part(at, start.at);
     let has = |sign: &str| memchr::memmem::find(between, sign.as_bytes()).is_some();
@@ -234,7 +234,8 @@ pub(super) fn is_set(text: Text<'_>, at: usize, start: Start) -> bool {
     start.quote.is_some() && !start.is_prose && sets
 }
 
-/// Whether what seems to be a name says how a test ended, as logs do: `PASS: test_x2`, where the name of the test follows.
+/// Whether the seeming name is the result of a test, as in the log line `PASS: test_x2`, where the name of the test
+/// follows.
 pub(super) fn is_verdict(text: Text<'_>, at: usize, behind: usize) -> Result<bool, More> {
     if text.part(at, behind) != b"PASS" || !text.continues(behind, b": ", false)? {
         return Ok(false);
@@ -295,7 +296,7 @@ fn value_start(text: Text<'_>, at: usize, is_prose: bool) -> Result<Option<Start
     here += text.run(here, Set::of("\\*"), 4)?;
     let mut quote = None;
     let quotes = text.run(here, QUOTES, 3)?;
-    // An empty string; behind two quotes that are written for one a value goes on.
+    // An empty string. After two quotes that are written for one, the value goes on.
     if quotes == 2 && text.byte(here)? == text.byte(here + 1)? && is_over(text, here + 2)? {
         return Ok(None);
     }

@@ -46,7 +46,7 @@ const OPAQUE: [&str; 27] = [
     "fileData",
 ];
 
-/// Members that say where media is, and what a provider keeps of a prompt.
+/// Members with the addresses of media, and with a provider's cache settings of a prompt.
 const FETCHED: [&str; 8] =
     ["url", "image_url", "file_url", "file_uri", "fileUri", "uri", "s3Location", "cache_control"];
 
@@ -72,7 +72,7 @@ pub fn mask_json(
 /// Byte ranges and their replacements, in order.
 pub(super) type Edits = Vec<(Range<usize>, String)>;
 
-/// A body with these edits; `None` without any.
+/// Applies edits to a body; `None` without edits.
 pub(super) fn written(body: &[u8], edits: Edits) -> Option<Vec<u8>> {
     if edits.is_empty() {
         return None;

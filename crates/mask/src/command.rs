@@ -34,7 +34,8 @@ enum Value {
 }
 
 impl Flag {
-    /// Reads a flag: `-p`, `-p+` where its value follows without a blank, `-u:` where it follows a colon in the value (or `%`, or a comma).
+    /// Reads a flag: `-p`; `-p+` if its value follows without a blank; `-u:` if the secret follows a colon in the
+    /// value (or `%`, or a comma).
     pub(super) fn parse(text: &str) -> Flag {
         let (text, value) = match text.as_bytes() {
             [head @ .., b'+'] => (head, Value::Joined),
@@ -45,7 +46,7 @@ impl Flag {
     }
 }
 
-/// The first value on the line behind a program's name that is a secret.
+/// Returns the first secret value on the line behind a program's name.
 pub(super) fn fit(text: Text<'_>, at: usize, flags: &[Flag]) -> Result<Option<Fit>, More> {
     if !text.byte(at)?.is_some_and(|byte| BLANK.has(byte)) {
         return Ok(None);
@@ -76,7 +77,7 @@ pub(super) fn fit(text: Text<'_>, at: usize, flags: &[Flag]) -> Result<Option<Fi
     Ok(None)
 }
 
-/// The value of a flag that stands there.
+/// Returns the value of the flag at `at`.
 fn value(text: Text<'_>, at: usize, flag: &Flag) -> Result<Option<Fit>, More> {
     let mut from = at + flag.text.len();
     if flag.value != Value::Joined {

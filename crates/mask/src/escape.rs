@@ -11,7 +11,7 @@ const LONGEST: usize = 24;
 const BEGINNINGS: [&[u8]; 8] =
     [b"\x1b", b"\\u001b", b"\\u001B", b"\\x1b", b"\\x1B", b"\\033", b"\\e", b"^["];
 
-/// Whether such a sign ends before a place: `\n`, `\u0022`, `%3D`, or a colour. Its last letter is no letter of a word.
+/// Whether an escape ends before `at`: `\n`, `\u0022`, `%3D`, or a colour. Its last letter does not belong to a word.
 pub(super) fn ends_at(text: Text<'_>, at: usize) -> bool {
     let back = |many: usize| text.before(at, many);
     let is_hex = |many: usize| back(many).is_some_and(|byte| byte.is_ascii_hexdigit());
@@ -22,7 +22,7 @@ pub(super) fn ends_at(text: Text<'_>, at: usize) -> bool {
         || is_colour(text, at)
 }
 
-/// Whether a terminal's sequence ends before a place. With a number in it and `m` behind, it is one also where its first
+/// Whether a terminal sequence ends before `at`. A sequence with a number and a final `m` counts even if its first
 /// sign was lost.
 fn is_colour(text: Text<'_>, at: usize) -> bool {
     let Some(last) = text.before(at, 1).filter(u8::is_ascii_alphabetic) else { return false };
@@ -187,7 +187,7 @@ fn sign(text: Text<'_>, at: usize, sign: u8) -> Result<Option<usize>, More> {
     }
 }
 
-/// Whether a word of a name goes on before a place, so that none begins there.
+/// Whether a word of a name goes on at `at`, so that no name begins there.
 pub(super) fn is_inside_word(text: Text<'_>, at: usize) -> bool {
     text.before(at, 1).is_some_and(|before| ALNUM.or(Set::of("_")).has(before))
         && !ends_at(text, at)

@@ -1,7 +1,7 @@
-//! Finds the places where something may begin, in one pass over the text.
+//! Finds the positions where a secret may begin, in one pass over the text.
 //!
-//! Each anchor is known by its first three bytes, whose hash is a bit in a table of 8 KiB: what most text does not hold
-//! costs one look-up a byte. Only behind a bit that is set is anything compared.
+//! The hash of an anchor's first three bytes is a bit in a table of 8 KiB, so that most text costs one look-up a
+//! byte. Anchors are compared only where the bit is set.
 
 use super::set::Set;
 

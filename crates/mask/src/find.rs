@@ -11,7 +11,7 @@ use super::{
     Masker, address, begin, block, command, header, lead, manifest, name, personal, sentence,
 };
 
-/// Stands for the rule of our own placeholders, which are left as they are.
+/// Replaces the index of a rule for our own placeholders, which stay as they are.
 pub(super) const PLACEHOLDER: usize = usize::MAX;
 
 /// A secret, or its beginning.
@@ -21,7 +21,7 @@ pub(super) struct Found {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) open: Open,
-    /// The tag, where it is not made of the bytes that are covered.
+    /// The tag, if it is not computed from the covered bytes.
     pub(super) tag: Option<Tag>,
 }
 
@@ -130,7 +130,7 @@ pub(super) fn leads(
     Ok(())
 }
 
-/// Before which place no secret begins that something at `at` may turn out to be: most names stand before their secret.
+/// Returns the first position of a secret that may begin with the text at `at`: most names come before their secret.
 pub(super) fn earliest(masker: &Masker, text: Text<'_>, at: usize) -> usize {
     if !masker.rules.personal.is_empty() && personal::may_begin(text, at) {
         return at;

@@ -8,9 +8,9 @@ use super::words::is_named;
 use super::{judge, name};
 
 const VALUE: Set = PRINTABLE.without(Set::of("\"'`\\<>[],;"));
-/// Shorter ones tell nothing.
+/// Shorter values are not judged.
 const LEAST: usize = 8;
-/// So many parts of a value are read.
+/// The most parts of a value that are read.
 const PARTS: usize = 16;
 
 /// Names of the parts of a value that are secret.

@@ -1,4 +1,4 @@
-//! Whether a value is a secret or only stands where one could.
+//! Judges whether a value is a secret or a harmless text in a secret's place.
 
 use super::name::{
     are_joined, is_constant, is_dotted, is_file, is_identifier, is_label, is_object, is_of_words,
@@ -20,9 +20,9 @@ pub(super) enum Kind {
     Password,
     /// A machine draws it.
     Key,
-    /// The same behind a name of many things, most of which are no secrets.
+    /// A machine draws it, but most values behind such a name are no secrets.
     Drawn,
-    /// People choose it, and nothing but its place behind a name says so.
+    /// People choose it, and only the name before it shows that it is a secret.
     Plain,
     /// A value that is mostly the name of another thing.
     Struck,
@@ -35,7 +35,7 @@ const fn word(text: &'static str) -> Word {
     Word(text, Set::of(text))
 }
 
-/// Words of values that stand for a secret in an example. They are compared without case.
+/// Words that mark the value of an example. Case is ignored.
 const WORDS: [Word; 18] = [
     word("example"),
     word("sample"),
@@ -115,7 +115,7 @@ pub(super) fn is_counted(value: &[u8]) -> bool {
         .any(|run| memchr::memmem::find(&lower, run.as_bytes()).is_some())
 }
 
-/// Whether what a machine drew is at least not a word, a number or a path.
+/// Whether a value looks random: it is no word, number or path.
 pub(super) fn is_drawn(value: &[u8]) -> bool {
     if is_sample(value) {
         return false;
@@ -161,7 +161,7 @@ pub(super) fn is_secret(value: &[u8], kind: Kind, is_quoted: bool, is_prose: boo
     }
 }
 
-/// References, calls, paths and addresses: where a secret comes from, and not what it is.
+/// References, calls, paths and addresses: the source of a secret instead of the secret.
 fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
     const REFERS: [Word; 16] = [
         word("#{"),
@@ -249,7 +249,7 @@ fn is_call(value: &[u8]) -> bool {
     name > 3 && matches!(ends, (Some(b'('), Some(b')')) | (Some(b'['), Some(b']')))
 }
 
-/// Whether the literal that a program or file sets a password to can be one: a word of its own.
+/// Whether a literal that a program or file sets a password to can be a password: a word of its own.
 pub(super) fn is_literal(value: &[u8]) -> bool {
     const SAYS_NOTHING: [&str; 22] = [
         "password",

@@ -263,7 +263,7 @@ impl Shape {
         let part = text.part(at, at + WORD);
         let said = match self {
             Shape::Mixed => mixed(part),
-            // A list of changes links what it names by such digits.
+            // A changelog links commits by such digits.
             Shape::Hex if text.before(at, 1) == Some(b'[') => Said::Word,
             Shape::Hex => hex(part),
             Shape::Number => number(part),

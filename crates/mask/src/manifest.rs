@@ -1,16 +1,16 @@
-//! The data of a `Secret` of Kubernetes: values in base64 below `data:`, in a document that says `kind: Secret` before
-//! or behind them.
+//! The data of a Kubernetes `Secret`: values in base64 below `data:`, in a document with `kind: Secret` before or
+//! behind them.
 
 use super::judge;
 use super::pattern::{CERTAIN, Fit};
 use super::set::{ALNUM, BLANK, Set};
 use super::text::{More, Text};
 
-/// So far apart the kind and the data may stand, and so many bytes of data are read.
+/// The most bytes between kind and data, and the most bytes of data that are read.
 const DOCUMENT: usize = 1024;
-/// So many values of one document are covered.
+/// The most values of one document that are covered.
 const VALUES: usize = 64;
-/// Shorter values say nothing.
+/// Shorter values are not judged.
 const LEAST: usize = 10;
 /// The beginnings of certificates and public keys in base64: `-----BEGIN CERT`, `-----BEGIN PUBL`.
 const PUBLIC: [&[u8]; 2] = [b"LS0tLS1CRUdJTiBDRVJU", b"LS0tLS1CRUdJTiBQVUJM"];
@@ -113,7 +113,7 @@ fn values(text: Text<'_>, at: usize, indent: usize) -> Result<(Vec<Fit>, usize),
     Ok((found, here))
 }
 
-/// The value behind a name and its colon, on the same line or as a block below, and where reading it ended.
+/// Returns the value behind a name and its colon, on the same line or as a block below, and the end of the read part.
 fn value(text: Text<'_>, at: usize) -> Result<(Option<Fit>, usize), More> {
     let mut from = at + text.run(at, BLANK, 8)?;
     if matches!(text.byte(from)?, Some(b'|' | b'>')) {

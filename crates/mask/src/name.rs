@@ -59,8 +59,7 @@ pub(super) fn is_term(value: &[u8]) -> bool {
         || (parts(value).any(is_one) && parts(value).all(|part| is_one(part) || is_word(part)))
 }
 
-/// Whether it is the name of a variable behind its sign, as a shell writes it also in quotes: in large letters, or without
-/// digits.
+/// Whether it is the name of a variable behind `$`, as shells write it: in large letters, or without digits.
 pub(super) fn is_variable(value: &[u8]) -> bool {
     let Some((b'$', name)) = value.split_first() else { return false };
     let name = name.strip_suffix(b";").unwrap_or(name);
@@ -181,7 +180,8 @@ pub(super) fn is_of_words(value: &[u8], mean: usize) -> bool {
     value.iter().all(is_plain) && count * mean <= value.len()
 }
 
-/// Whether it is the name of a variable or a type, with a number behind it or not: `_resolveConfig$with`, `oidExtKeyUsage21`.
+/// Whether it is the name of a variable or a type, perhaps with a number behind it: `_resolveConfig$with`,
+/// `oidExtKeyUsage21`.
 pub(super) fn is_identifier(value: &[u8]) -> bool {
     const MEAN: usize = 4;
     let digits = value.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
@@ -266,7 +266,7 @@ pub(super) fn is_about(rest: &[u8]) -> bool {
 /// Words before the name of a key or token that everybody may see, or that is good for one page only.
 const PUBLIC: [&str; 5] = ["public", "pub", "csrf", "xsrf", "authenticity"];
 
-/// Whether such a word stands before a place.
+/// Whether such a word comes before `at`.
 pub(super) fn is_public(text: Text<'_>, at: usize) -> bool {
     const LONGEST: usize = 13;
     let before = text.part(at.saturating_sub(LONGEST), at);
@@ -278,7 +278,7 @@ pub(super) fn is_public(text: Text<'_>, at: usize) -> bool {
     PUBLIC.iter().any(|word| lower.ends_with(word.as_bytes()))
 }
 
-/// Words before `_key` of what something is found, sorted or kept by.
+/// Words before `_key` that make it a key for look-up, sorting or storage.
 const LOOKUP: [&str; 30] = [
     "cache",
     "primary",
@@ -312,7 +312,7 @@ const LOOKUP: [&str; 30] = [
     "csrf",
 ];
 
-/// Whether such a word stands before a place.
+/// Whether such a word comes before `at`.
 pub(super) fn is_lookup(text: Text<'_>, at: usize) -> bool {
     let before = text.part(at.saturating_sub(12), at).to_ascii_lowercase();
     LOOKUP.iter().any(|word| before.ends_with(word.as_bytes()))

@@ -1,20 +1,20 @@
-//! The small language in which rules say what a secret looks like, and the matcher that reads it.
+//! The small language in which rules describe the form of a secret, and its matcher.
 //!
-//! A pattern is literal text with runs in braces: `ghp_{a36+}` is `ghp_` and 36 letters and digits or more. A run is the
-//! letter of a set ([`Set::named`]) and a length: `36`, `36-40`, or `36+` without an upper bound. `(a|b)` is one of
-//! several texts, `<` and `>` say where the secret begins and ends if that is not the whole, and a backslash takes the
-//! next character as it is.
+//! A pattern is literal text with runs in braces: `ghp_{a36+}` is `ghp_` and 36 letters and digits or more. A run is
+//! the letter of a set ([`Set::named`]) and a length: `36`, `36-40`, or `36+` without an upper bound. `(a|b)` is one
+//! of several texts, `<` and `>` mark the secret if it is not the whole match, and a backslash makes the next
+//! character literal.
 //!
-//! A run takes all it can get and gives nothing back, so that a match takes one look at each byte.
+//! A run takes as many bytes as possible without backtracking, so that a match reads each byte once.
 
 use super::escape;
 use super::set::{ALNUM, Set};
 use super::text::{More, Text};
 
-/// The most bytes of a secret that are looked at before it is certain; what follows in its set belongs to it.
+/// The most bytes of a secret that are read before it is certain. Further bytes of its set belong to it.
 pub(super) const CERTAIN: usize = 512;
 
-/// So many drawn letters behind a prefix of its own are a secret, whatever their number.
+/// The least number of random letters behind a distinctive prefix that make a secret.
 const DRAWN: usize = 16;
 
 /// A shorter prefix begins many a name.
@@ -27,7 +27,7 @@ const SIGNS: Set = Set::of("\"$/:+=!@?&");
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
     Literal(Vec<u8>),
-    /// As many bytes of a set as there are; `most` is `None` for a run without an end.
+    /// As many bytes of a set as possible; `most` is `None` for an unbounded run.
     Run {
         set: Set,
         least: usize,
@@ -73,7 +73,7 @@ pub(super) struct Fit {
 }
 
 impl Pattern {
-    /// The patterns that a text stands for: one for each combination of its alternatives.
+    /// Parses a text into patterns: one for each combination of its alternatives.
     pub(super) fn parse(text: &str) -> Result<Vec<Pattern>, String> {
         let mut all = vec![Vec::new()];
         let mut chars = text.chars();
@@ -131,7 +131,7 @@ impl Pattern {
         &self.beginning
     }
 
-    /// Whether its literal stands before the secret and is no part of it.
+    /// Whether the first literal comes before the secret and is not part of it.
     pub(super) fn is_before(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::From))
     }
@@ -174,7 +174,7 @@ impl Pattern {
         }
     }
 
-    /// Reads what follows the literal, which begins at `at` and was found there.
+    /// Matches the rest of the pattern after its literal, which was found at `at`.
     pub(super) fn rest(&self, text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
         let mut here = at + self.literal.len();
         let (mut from, mut to) = (at, None);

@@ -180,7 +180,7 @@ fn escaped(json: &str, is_escaped: &dyn Fn(char) -> bool) -> String {
     out
 }
 
-/// The text with the digits behind `\u` in large letters.
+/// Writes the digits behind `\u` in large letters.
 fn large_digits(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let (mut is_slash, mut digits) = (false, 0);

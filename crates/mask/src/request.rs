@@ -1,4 +1,4 @@
-//! Masks what a caller wrote in a request to a model, so that its secrets do not reach the provider.
+//! Masks the caller's part of a model request, so that the caller's secrets do not reach the provider.
 
 use super::Masker;
 use super::body::{Edits, Opaque, walk, written};

@@ -34,7 +34,7 @@ pub(super) enum Look {
     },
     /// By its own form, whose fixed letters follow a run of random ones.
     Lead { patterns: Vec<Pattern>, wants: Wants },
-    /// By its form where a name stands before it; `is_direct` if it may follow without a sign.
+    /// By its form behind a name; with `is_direct`, no sign is needed between them.
     Near { names: Vec<String>, values: Vec<Pattern>, wants: Wants, is_direct: bool },
     /// The credential in the header of one of these names.
     Header { names: Vec<String> },
@@ -112,7 +112,7 @@ pub(super) fn rules(tiers: Tiers) -> Vec<Rule> {
     std::iter::once(registered).chain(read).chain(of_any_length).collect()
 }
 
-/// A digest of all rules, by which a masked text can say what it was masked with.
+/// A digest of all rules. A masked text can store it to name the rules that it was masked with.
 pub(super) fn version() -> [u8; 32] {
     let mut digest = blake3::Hasher::new();
     TABLES.iter().for_each(|table| {
@@ -194,7 +194,7 @@ fn rule(line: &str) -> Result<Rule, String> {
     Ok(Rule { id: id.to_owned(), tier, look, caseless: has("caseless"), is_large: has("large") })
 }
 
-/// The patterns of some cells. Quotes in them stand for those of strings in strings, too.
+/// Returns the patterns of some cells. Quotes in them also match escaped quotes.
 fn patterns(cells: &[&str], least: usize) -> Result<Vec<Pattern>, String> {
     let mut all = Vec::new();
     for cell in cells {
@@ -226,10 +226,11 @@ impl Rule {
         has_any.then(|| Rule { look, ..self.clone() })
     }
 
-    /// The texts that it begins with: whether case counts there, and what may follow.
+    /// Returns the texts by which the rule is found, each with whether case is ignored, and with the bytes that may
+    /// follow.
     pub(super) fn anchors(&self) -> Vec<(Vec<u8>, bool, Set)> {
         let texts = |names: &[String], caseless: bool| {
-            // A name of two letters is one with what closes it, or with its sign.
+            // A name of two letters must be followed by its closing character or its sign.
             let then = |name: &str| if name.len() < 3 { Set::of(" :=\"'`\\") } else { Set::NONE };
             // Only letters of ASCII are compared without case: others are looked for in each.
             let cases = |name: &String| {

@@ -70,7 +70,7 @@ impl Set {
         (0..128).filter(move |byte| self.has(*byte))
     }
 
-    /// The set that a letter stands for in a pattern.
+    /// Returns the set of a letter in a pattern.
     pub(super) fn named(name: char) -> Option<Set> {
         Some(match name {
             'd' => DIGIT,

@@ -214,7 +214,7 @@ impl MaskStream {
         }
     }
 
-    /// Up to where no secret begins, although not everything before it was looked at.
+    /// Returns the position before which no secret begins, although some of that text was not searched yet.
     fn free(&self, text: Text<'_>) -> usize {
         let (mut at, mut free) = (self.seen, text.len());
         if text.is_whole() || self.open > 0 {
@@ -256,7 +256,7 @@ impl MaskStream {
         self.grow(text);
     }
 
-    /// Lets secrets that go on take what belongs to them.
+    /// Extends open secrets over the bytes that belong to them.
     fn grow(&mut self, text: Text<'_>) {
         if self.open == 0 {
             return;
@@ -338,7 +338,7 @@ impl MaskStream {
         }
     }
 
-    /// Forgets what nothing refers to any more.
+    /// Drops bytes of the buffer that are not needed any more.
     fn drop_said(&mut self) {
         let mut keep = self.seen.min(self.buffer.len());
         let open = self.spans.first().is_some_and(|span| span.open != Open::Closed);

@@ -15,7 +15,7 @@ pub(super) struct Text<'t> {
     runs: Option<&'t Runs>,
 }
 
-/// How many sets are remembered at a time: as many as [`Set::hash`] tells apart.
+/// The number of remembered sets: as many as [`Set::hash`] distinguishes.
 const RUNS: usize = 64;
 
 /// For some sets the last run of their bytes that was seen, so that many secrets that could begin inside of one run do
@@ -57,7 +57,7 @@ impl<'t> Text<'t> {
         self.bytes.len()
     }
 
-    /// Whether nothing follows.
+    /// Whether the text is complete.
     pub(super) fn is_whole(self) -> bool {
         self.is_whole
     }

@@ -54,7 +54,7 @@ pub(super) fn is_named(value: &[u8], digits: usize) -> bool {
     has_words(value, digits, MEAN)
 }
 
-/// The same with words of so many letters each.
+/// Like [`is_named`], with words of at least `mean` letters on average.
 pub(super) fn has_words(value: &[u8], digits: usize, mean: usize) -> bool {
     let (mut here, mut words) = (0, 0);
     while let Some(rest) = value.get(here..).filter(|rest| !rest.is_empty()) {
@@ -111,7 +111,7 @@ fn word(rest: &[u8], digits: usize, is_first: bool) -> Option<(usize, usize)> {
     let number = run(letters, u8::is_ascii_digit);
     let end = letters + number;
     let next = (rest.get(end), rest.get(end + 1));
-    // `Key2Value` and `V1Local` go on behind their number, letters of one case do not.
+    // `Key2Value` and `V1Local` go on behind their number; letters of one case do not.
     let goes_on = matches!(next, (Some(b'A'..=b'Z'), Some(b'a'..=b'z'))) && large == 1;
     let is_over = next.0.is_none_or(|byte| SIGNS.has(*byte));
     let is_word = match (letters, number) {

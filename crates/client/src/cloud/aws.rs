@@ -182,8 +182,8 @@ fn basic_time(at: SystemTime) -> String {
     format!("{year:04}{month:02}{day:02}T{hours:02}{minutes:02}{seconds:02}Z")
 }
 
-/// The date so many days after the beginning of 1970, by counting years and months: a request is signed too seldom for
-/// anything quicker.
+/// Returns the date of a day after the beginning of 1970, by counting years and months: requests are too rare for a
+/// faster algorithm.
 fn date(mut days: u64) -> (u64, u64, u64) {
     let is_leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))

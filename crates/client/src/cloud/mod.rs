@@ -28,8 +28,8 @@ const ENTRA_SCOPE: &str = "https://cognitiveservices.azure.com/.default";
 
 /// Reads the credential of a cloud's account; `None` for a plain key.
 ///
-/// Known are Amazon's keys as `aws configure export-credentials` prints them (`AccessKeyId`, `SecretAccessKey`,
-/// `SessionToken`, and `Region` where the address does not tell it), Google's key file of a service account or the
+/// Supports Amazon's keys as `aws configure export-credentials` prints them (`AccessKeyId`, `SecretAccessKey`,
+/// `SessionToken`, and `Region` if the address does not contain it), Google's key file of a service account or the
 /// file of `gcloud auth application-default login`, and Azure's `clientId`, `clientSecret` and `tenantId`.
 ///
 /// # Errors
