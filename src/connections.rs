@@ -1,5 +1,5 @@
-//! Connections to upstreams, shared by all models whose requests travel alike, and kept when the configuration is read
-//! again.
+//! Connections to upstreams, shared by all models whose requests travel alike, and kept when the configuration is
+//! read again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use thinkthrough_client::{Client, ClientConfig, ClientError};

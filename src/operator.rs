@@ -1,7 +1,8 @@
 //! The socket on which the operator of a gateway asks it for a link to its viewer.
 //!
-//! It is a local socket named after the address that the viewer is at, and both sides check that the other is a process
-//! of the same user: so the command needs neither a key nor a file that both can write, and works in a container, too.
+//! It is a local socket named after the address that the viewer is at, and both sides check that the other is a
+//! process of the same user: so the command needs neither a key nor a file that both can write, and works in a
+//! container, too.
 
 use std::io;
 use std::net::SocketAddr;

@@ -46,8 +46,8 @@ fn push_escape(line: &mut String, char: char) {
     }
 }
 
-/// Characters of Unicode's category Cf that a terminal may well show, because languages and emoji need them; a program
-/// that reads the line gets them from the escape.
+/// Characters of Unicode's category Cf that a terminal may well show, because languages and emoji need them; a
+/// program that reads the line gets them from the escape.
 fn is_format(char: char) -> bool {
     matches!(
         char,

@@ -89,8 +89,8 @@ fn whole(section: Section<'_>, key: &str, of: &str) -> Result<Option<u64>, Strin
     number.map(Some).ok_or_else(wrong)
 }
 
-/// A tag family, or tags of one's own: `{ open = "<a>", close = "</a>" }`; `starts_open` where the prompt's template has
-/// opened the thought.
+/// A tag family, or tags of one's own: `{ open = "<a>", close = "</a>" }`; `starts_open` where the prompt's template
+/// has opened the thought.
 fn tags(section: Section<'_>) -> Result<Option<(TagSpec, Options)>, String> {
     let at = section.at("tags");
     let family = |name: &str| {

@@ -55,7 +55,8 @@ impl Secret {
     }
 }
 
-/// Two that are the same credential. For configurations, not for callers: how long it takes depends on where they differ.
+/// Two that are the same credential. For configurations, not for callers: how long it takes depends on where they
+/// differ.
 impl PartialEq for Secret {
     fn eq(&self, other: &Self) -> bool {
         self.expose() == other.expose()

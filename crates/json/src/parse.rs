@@ -90,8 +90,8 @@ impl<'a> Doc<'a> {
         Self::parse_up_to(text, scratch, usize::MAX)
     }
 
-    /// As [`Doc::parse`], for input that may be an attack on memory: one with more than `most` values is refused as soon
-    /// as that is known. Keys of objects are values, too.
+    /// As [`Doc::parse`], for input that may be an attack on memory: one with more than `most` values is refused as
+    /// soon as that is known. Keys of objects are values, too.
     ///
     /// # Errors
     /// As [`Doc::parse`], and [`JsonErrorKind::TooMany`].

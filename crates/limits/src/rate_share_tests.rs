@@ -74,8 +74,8 @@ fn step() -> impl Strategy<Value = (usize, u64, Step)> {
 }
 
 proptest! {
-    /// No minute, wherever it begins, has more calls or tokens of all gateways together than the limit, whatever is lost,
-    /// late or killed, and however far apart their clocks are.
+    /// No minute, wherever it begins, has more calls or tokens of all gateways together than the limit, whatever is
+    /// lost, late or killed, and however far apart their clocks are.
     #[test]
     fn adr_rate_gateways_that_share_a_limit_keep_it_together_over_any_window(
         steps in proptest::collection::vec(step(), 1..400),

@@ -183,7 +183,8 @@ proptest! {
         }
     }
 
-    /// However late calls go out, and arrive within two seconds of that: no minute at the provider has more than allowed.
+    /// However late calls go out, and arrive within two seconds of that: no minute at the provider has more than
+    /// allowed.
     #[test]
     fn limits_hold_over_any_window_where_calls_arrive(
         steps in proptest::collection::vec((0_u64..6_000, 0_u64..4, 0_u64..2_000), 1..300),

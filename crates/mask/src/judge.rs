@@ -131,8 +131,8 @@ pub(super) fn is_drawn(value: &[u8]) -> bool {
     is_mixed && entropy(value) >= 2.5 && !is_named(value, NUMBER)
 }
 
-/// Whether letters of one case, without a sign between them, are more than a word or some words without blanks: longer, or
-/// with more consonants in a row.
+/// Whether letters of one case, without a sign between them, are more than a word or some words without blanks:
+/// longer, or with more consonants in a row.
 pub(super) fn is_no_word(value: &[u8]) -> bool {
     const LONG: usize = 32;
     const ROW: usize = 5;
@@ -239,7 +239,8 @@ fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
         || READS.iter().any(has)
 }
 
-/// Whether it is the call of a function, as the text that shows a value has it, or a type: `Secret(name='%s')`, `list[Key]`.
+/// Whether it is the call of a function, as the text that shows a value has it, or a type: `Secret(name='%s')`,
+/// `list[Key]`.
 fn is_call(value: &[u8]) -> bool {
     let name = value
         .iter()

@@ -232,8 +232,8 @@ fn is_short(text: Text<'_>, at: usize) -> bool {
     (part.len() < SHORTEST && text.is_whole()) || !part.iter().rev().all(|byte| is_run(*byte))
 }
 
-/// Finds the places where something may begin, a lead or one of the filter's beginnings, and looks at no part of a text
-/// twice for it.
+/// Finds the places where something may begin, a lead or one of the filter's beginnings, and looks at no part of a
+/// text twice for it.
 #[derive(Default)]
 pub(super) struct Places {
     anchor: Option<usize>,

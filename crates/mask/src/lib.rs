@@ -1,9 +1,9 @@
 //! Finds secrets in text and puts placeholders in their place.
 //!
-//! [`Masker`] holds the rules of some tiers and the registered values; [`MaskStream`] masks a text as it arrives.
-//! The output does not depend on the cuts of a text and is never retracted: a [`MaskStream`] holds back bytes that may
-//! still turn out to be a secret, in bounded memory. [`mask_json`] masks the strings of a body, and [`mask_request`] those
-//! texts of a request to a model that may change without breaking the conversation.
+//! [`Masker`] holds the rules of some tiers and the registered values; [`MaskStream`] masks a text as it arrives. The
+//! output does not depend on the cuts of a text and is never retracted: a [`MaskStream`] holds back bytes that may
+//! still turn out to be a secret, in bounded memory. [`mask_json`] masks the strings of a body, and [`mask_request`]
+//! those texts of a request to a model that may change without breaking the conversation.
 //!
 //! ```
 //! use thinkthrough_mask::{Masker, Tiers};
@@ -15,8 +15,9 @@
 //! ```
 //!
 //! Every rule searches from each place of the text by itself, and the masker covers the union of the findings. So the
-//! output depends neither on the order of the findings nor on the cuts. The rules are data (`rules/*.tsv`), each in a small
-//! language for the form of its secret. No rule reads one place twice, so that masking takes time linear in the text.
+//! output depends neither on the order of the findings nor on the cuts. The rules are data (`rules/*.tsv`), each in a
+//! small language for the form of its secret. No rule reads one place twice, so that masking takes time linear in the
+//! text.
 #![doc(test(attr(deny(warnings))))]
 
 mod address;

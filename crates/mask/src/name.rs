@@ -165,8 +165,8 @@ pub(super) fn is_version(value: &[u8]) -> bool {
     name.iter().all(is_word) && is_number(number.get(1..).unwrap_or_default())
 }
 
-/// Whether it is made of words, and of at least `mean` letters for each: `bearerTokenSecret`, `X-Cf-App-Instance`. Drawn
-/// letters of both cases have a large one at every second place.
+/// Whether it is made of words, and of at least `mean` letters for each: `bearerTokenSecret`, `X-Cf-App-Instance`.
+/// Drawn letters of both cases have a large one at every second place.
 pub(super) fn is_of_words(value: &[u8], mean: usize) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphabetic() || b"-_.#".contains(byte);
     let words = |part: &[u8]| {
@@ -190,7 +190,8 @@ pub(super) fn is_identifier(value: &[u8]) -> bool {
     is_of_words(&name, MEAN)
 }
 
-/// Whether it is made of three words or more with signs between them, some with a number: `my-json-file-base64-encoded`.
+/// Whether it is made of three words or more with signs between them, some with a number:
+/// `my-json-file-base64-encoded`.
 pub(super) fn are_joined(value: &[u8]) -> bool {
     const LONGEST: usize = 14;
     let is_word = |part: &[u8]| {

@@ -87,8 +87,8 @@ fn mail(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     Ok(end)
 }
 
-/// The digits from a place on, with at most one blank or hyphen between two, and where each ends; one more than `most`
-/// if there are more.
+/// The digits from a place on, with at most one blank or hyphen between two, and where each ends; one more than
+/// `most` if there are more.
 fn digits(text: Text<'_>, at: usize, most: usize) -> Result<Vec<(u8, usize)>, More> {
     let mut all = Vec::with_capacity(most + 1);
     let mut here = at;

@@ -1,5 +1,5 @@
-//! Passwords in sentences: a cue such as `password`, a link such as `is`, and a value, as in `the pass on these cameras
-//! is ...` or `access via root / ...`.
+//! Passwords in sentences: a cue such as `password`, a link such as `is`, and a value, as in `the pass on these
+//! cameras is ...` or `access via root / ...`.
 //!
 //! After a cue a sentence is read word by word, and the points of `judge/score.rs` decide about each word. Other
 //! rules read text with operators in it.

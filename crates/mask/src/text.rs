@@ -18,8 +18,8 @@ pub(super) struct Text<'t> {
 /// The number of remembered sets: as many as [`Set::hash`] distinguishes.
 const RUNS: usize = 64;
 
-/// For some sets the last run of their bytes that was seen, so that many secrets that could begin inside of one run do
-/// not each look at all of it.
+/// For some sets the last run of their bytes that was seen, so that many secrets that could begin inside of one run
+/// do not each look at all of it.
 #[derive(Debug)]
 pub(super) struct Runs([Cell<Seen>; RUNS]);
 

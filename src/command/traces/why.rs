@@ -1,4 +1,5 @@
-//! Why a request went out as it did, as `think traces show` prints it: what the viewer's page of a trace says, in lines.
+//! Why a request went out as it did, as `think traces show` prints it: what the viewer's page of a trace says, in
+//! lines.
 
 use std::borrow::Cow;
 use thinkthrough_chat::harmless::harmless;

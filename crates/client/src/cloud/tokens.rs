@@ -24,8 +24,8 @@ const ANSWER: usize = 64 * 1024;
 /// How much of a refusal is repeated.
 const REFUSAL: usize = 300;
 
-/// The tokens of one account: fetched when a request needs one, kept until shortly before they end, and fetched by one
-/// request at a time.
+/// The tokens of one account: fetched when a request needs one, kept until shortly before they end, and fetched by
+/// one request at a time.
 pub struct Tokens {
     grant: Grant,
     kept: Mutex<Option<Kept>>,

@@ -83,7 +83,8 @@ fn set_a_secrets_by_their_form_are_covered_wherever_they_stand() {
     assert!(missed.len() * 1_000 <= all * 5, "{} of {all}\n{}", missed.len(), missed.join("\n"));
 }
 
-/// Base64 by the letter of RFC 4648, without its end, of a text with so many bytes before it: what the text alone says.
+/// Base64 by the letter of RFC 4648, without its end, of a text with so many bytes before it: what the text alone
+/// says.
 fn base64(bytes: &[u8], shift: usize, last: [char; 2]) -> String {
     let letters: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(last).collect();
     let bits: Vec<u8> = std::iter::repeat_n(&b'x', shift)

@@ -1,4 +1,5 @@
-//! The measured sets of what is a secret by its place: keys behind names in every notation, and passwords in sentences.
+//! The measured sets of what is a secret by its place: keys behind names in every notation, and passwords in
+//! sentences.
 
 use super::samples::{Random, samples};
 use crate::{Masker, Tiers};
@@ -8,7 +9,8 @@ const PASSWORDS: [&str; 2] = [
     include_str!("../../../../fixtures/masks/prose.tsv"),
 ];
 
-/// How programs and files write that a name has a value: `{i}` is the name, `{I}` the same in capitals, `{s}` the value.
+/// How programs and files write that a name has a value: `{i}` is the name, `{I}` the same in capitals, `{s}` the
+/// value.
 const NOTATIONS: [&str; 26] = [
     "{i}_token=\"{s}\"",
     "{i}Token = '{s}'",
