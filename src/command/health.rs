@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thinkthrough_client::{Client, ClientConfig, Request};
 
-/// How long a gateway may take to say so.
+/// How long a gateway may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// More than any gateway says of its health.
 const MOST: usize = 4096;

@@ -216,7 +216,7 @@ mod tests {
         assert!(now("c", "c").1.contains("display = \"off\" # c"), "{}", now("c", "c").1);
         assert!(!now("b", "b").1.contains("# b"), "{}", now("b", "b").1);
         assert_eq!(now("c", "a").0.as_deref(), Some("show"));
-        // Nothing is said for a model that said nothing, or is none.
+        // A model without a `display`, or without an entry, gets no new setting.
         assert_eq!((now("d", "d").0, now("f", "a").0.as_deref()), (None, Some("show")));
     }
 

@@ -134,7 +134,7 @@ mod tests {
             (file(ME, 0o600, false), ME, None),
             (file(ME, 0o644, false), ME, None),
             (file(0, 0o644, true), ME, None),
-            // Whose umask is 002 has a group of their own.
+            // A user with the umask 002 has a group of their own.
             (file(ME, 0o664, true), ME, None),
             (file(ME, 0o664, false), ME, Some(Fault::Mode)),
             (file(0, 0o664, false), ME, Some(Fault::Mode)),

@@ -158,7 +158,7 @@ impl Gauge {
 mod tests {
     use super::*;
 
-    /// What a stream has too much of, however it is cut.
+    /// Returns the exceeded limit of a stream, which must be the same for all cuts.
     fn excess(events: Events, caps: AnswerCaps, stream: &[u8]) -> Option<Excess> {
         let mut all = (1..=stream.len()).map(|size| {
             let mut gauge = Gauge::new(events, caps);

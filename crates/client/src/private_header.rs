@@ -105,7 +105,7 @@ mod tests {
             ("x-team", "q7w8e9r0t1", &["q7w8e9r0t1"]),
             ("x-own", "mauve-otter-walks-4711-home", &["mauve-otter-walks-4711-home"]),
             ("x-org", "org-a1b2c3d4e5", &["org-a1b2c3d4e5"]),
-            // What everybody may know.
+            // Public values.
             ("anthropic-version", "2023-06-01", &[]),
             ("anthropic-beta", "context-1m-2025-08-07,interleaved-thinking-2025-05-14", &[]),
             ("content-type", "application/json; charset=utf-8", &[]),

@@ -321,7 +321,7 @@ mod tests {
         for size in 1..=text.len() {
             assert_eq!(through(KEY, text.as_bytes(), size), text.as_bytes(), "{size}");
         }
-        // At the end of a body nobody can tell what would have followed.
+        // At the end of a body the rest of the text is unknown.
         let cut = through(KEY, b"key: sk-canary/08", 5);
         assert_eq!(cut, b"key: sk-c********");
     }

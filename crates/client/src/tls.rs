@@ -103,7 +103,7 @@ fn explain(error: &io::Error) -> String {
 fn explain_certificate(reason: &CertificateError) -> String {
     use CertificateError as E;
     match reason {
-        // A wrong signature is how an authority that was made anew under its old name looks.
+        // A new authority under an old name shows as a wrong signature.
         E::UnknownIssuer | E::BadSignature => {
             "its certificate is signed by an unknown authority; if you trust that \
              authority, name its PEM file as `client.ca_file`"

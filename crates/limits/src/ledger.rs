@@ -160,7 +160,7 @@ impl Ledger {
         self.wanted_until
     }
 
-    /// Writes it down.
+    /// Writes the ledger as JSON.
     #[must_use]
     pub fn write(&self) -> String {
         let mut w = Writer::new();

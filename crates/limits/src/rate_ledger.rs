@@ -112,7 +112,7 @@ impl RateLedger {
         RateGiven { holds, left, is_shared, may_come, is_wanted, frees_in }
     }
 
-    /// Writes it down.
+    /// Writes the ledger as JSON.
     #[must_use]
     pub fn write(&self) -> String {
         let mut w = Writer::new();

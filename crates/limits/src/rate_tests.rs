@@ -135,7 +135,7 @@ fn step() -> impl Strategy<Value = (u64, Step)> {
 }
 
 proptest! {
-    /// No minute, wherever it begins, holds more calls or tokens than allowed, whatever is settled or given back.
+    /// No window of a minute holds more calls or tokens than allowed, regardless of settled and returned calls.
     #[test]
     fn limits_hold_over_any_window(
         steps in proptest::collection::vec(step(), 1..200),
@@ -220,7 +220,7 @@ proptest! {
         }
     }
 
-    /// What is settled or given back twice over, late or beyond its reservation never makes the window negative.
+    /// A call that is settled or given back twice, late or beyond its reservation never makes the window negative.
     #[test]
     fn a_refund_is_never_more_than_what_was_taken(steps in proptest::collection::vec(step(), 1..200)) {
         let limits = limits(1_000_000, 1_000_000);

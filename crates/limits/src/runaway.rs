@@ -119,7 +119,7 @@ struct Search {
 }
 
 impl Search {
-    /// Takes a byte; gives a circle that is long enough, as `least` says of a circle's text.
+    /// Takes a byte. Returns a circle that has at least the length `least`.
     fn push(&mut self, byte: u8, least: fn(&Self) -> u64) -> Option<Circle> {
         if self.text.is_empty() {
             (self.text, self.places) = (vec![0; LONGEST], vec![0; PLACES]);
@@ -215,7 +215,7 @@ mod tests {
         Circles::default().push(text)
     }
 
-    /// Words that nobody says twice.
+    /// Words without a repetition.
     fn plain(words: usize) -> String {
         (0..words).map(|at| format!("word {} and {}. ", named(at * 7919), at ^ 0x5A5A)).collect()
     }
@@ -251,7 +251,7 @@ mod tests {
         let counted = |line: fn(usize) -> String| (0..3_000).map(line).collect::<String>();
         let found = circle(&counted(|at| format!("wait, let me try again: {at}\n"))).unwrap();
         assert_eq!((found.period, found.length), (26, COUNTED));
-        // One word that differs each time makes it no circle, and a table of numbers is none.
+        // A text with one word that differs each time is not a circle, and neither is a table of numbers.
         let worded = (0..3_000).map(|at| format!("let me try {} again\n", named(at)));
         assert_eq!(circle(&worded.collect::<String>()), None);
         assert_eq!(circle(&counted(|at| format!("| {at} | {} | ok |\n", at * 7919))), None);

@@ -79,7 +79,7 @@ impl Share {
         self.holds == 0 && self.reserved == 0 && !self.has_news()
     }
 
-    /// Tokens spent by everybody, as far as it is known here.
+    /// Tokens spent by all processes, as far as this process knows.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.used.saturating_add(self.spent).saturating_add(self.reported)

@@ -11,7 +11,7 @@ use super::{
     Masker, address, begin, block, command, header, lead, manifest, name, personal, sentence,
 };
 
-/// Replaces the index of a rule for our own placeholders, which stay as they are.
+/// The rule index of our own placeholders, which stay as they are.
 pub(super) const PLACEHOLDER: usize = usize::MAX;
 
 /// A secret, or its beginning.

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::io::Write;
 use thinkthrough_store::{Trace, TraceFilter, Traces};
 
-/// So many traces are read at once.
+/// The number of traces that are read at once.
 const PAGE: usize = 200;
 
 /// Write traces to standard output, the earliest first
