@@ -107,8 +107,8 @@ proptest! {
                     let report = gateway.share.begin(&limits, (needs, limits.one(needed / 3)), at);
                     gateway.asked = Some((report, at, None));
                 }
-                // A report whose gateway has stopped waiting does not reach the ledger, because the ledger has changed
-                // since.
+                // A report whose gateway has stopped waiting does not reach the ledger, because the ledger has
+                // changed since.
                 Step::Reach => {
                     if let Some((report, _, given @ None)) = &mut gateway.asked {
                         *given = Some(ledger.report(&limits, &gateway.holder, *report, now));

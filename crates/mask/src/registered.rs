@@ -77,8 +77,7 @@ fn written(value: &str) -> Vec<(Vec<u8>, usize)> {
     all.0
 }
 
-/// As JSON, as its writers write it: with more or fewer escapes, in large or small digits, and in strings inside of
-/// strings.
+/// Adds the forms of JSON writers: with more or fewer escapes, in large or small digits, and in nested strings.
 fn json(value: &str, all: &mut Ways) {
     let mut json = String::new();
     thinkthrough_json::write_escaped(value, &mut json);
