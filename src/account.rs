@@ -14,7 +14,7 @@ pub(crate) fn auth(form: AuthForm, key: Option<Secret>) -> Result<Auth, Failure>
         return account.map_err(Failure::Failed);
     }
     Ok(match form {
-        // Local servers need no key; one that is given travels in the usual way.
+        // Local servers need no key; a configured key travels in the usual way.
         AuthForm::Bearer | AuthForm::None => Auth::Bearer(secret),
         AuthForm::Header(name) => {
             let bad = |_| Failure::Failed(format!("`{name}` is no header name"));
@@ -33,7 +33,7 @@ pub(crate) fn variable(account: Account) -> &'static str {
     }
 }
 
-/// The account that the environment names, in the variables of the cloud's own tools; `None` where there is none.
+/// Reads the account in the environment, from the variables of the cloud's own tools; `None` if there is no account.
 pub(crate) fn in_environment(account: Account, env: Lookup<'_>) -> Result<Option<Secret>, Failure> {
     let first = variable(account);
     let Some(value) = usable(env(first)) else { return Ok(None) };

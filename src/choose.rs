@@ -156,8 +156,8 @@ async fn of_only(config: &Config, only: Named<'_>, env: Lookup<'_>) -> Result<Ch
     }
 }
 
-/// The model that replaces the names that agents send by habit. Local servers and the simulated model count only without
-/// a configuration.
+/// The model that replaces the names that agents send by habit. Local servers and the simulated model count only
+/// without a configuration.
 fn default_model(config: &Config, reach: &Reach<'_>, around: Environment<'_>) -> Option<String> {
     let named = config.named_default().map(str::to_owned);
     if named.is_some() || !around.has_habits {
@@ -341,8 +341,8 @@ fn at(
     })
 }
 
-/// The price of the model: the configured one, or else the built-in one. A local server of the user is free, even if it
-/// reports usage.
+/// The price of the model: the configured one, or else the built-in one. A local server of the user is free, even if
+/// it reports usage.
 fn price(config: &Config, target: &Target, built_in: Option<&Provider>) -> Option<Price> {
     let said = config.price_for(&target.provider, built_in.map(|it| it.id), &target.model);
     let is_own = built_in.is_some_and(|it| it.local_port.is_some()) && local::is_here(target);

@@ -4,12 +4,12 @@ use crate::failure::{Failure, say};
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use thinkthrough_chat::harmless::harmless;
 
-/// Whether somebody is there to be asked: they read standard error, and answer on standard input.
+/// Whether a user can be asked: standard input and standard error are terminals.
 fn is_attended() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Refuses `command` where it was not said `--yes` and nobody is there to be asked.
+/// Refuses `command` without `--yes` if there is no user to ask.
 pub(crate) fn may_ask(command: &str, yes: bool) -> Result<(), Failure> {
     if yes || is_attended() {
         return Ok(());
@@ -19,13 +19,13 @@ pub(crate) fn may_ask(command: &str, yes: bool) -> Result<(), Failure> {
     )))
 }
 
-/// Says what will be destroyed and waits for a yes; anything else destroys nothing.
+/// Names the data that will be destroyed, and asks for a yes. Any other answer is a refusal.
 pub(crate) fn confirm(what: &str, yes: bool) -> Result<(), Failure> {
     if yes {
         return Ok(());
     }
     let mut err = io::stderr().lock();
-    // Where it cannot be read, nobody says yes to it.
+    // If the prompt cannot be shown, the user cannot confirm it.
     drop(write!(err, "{} This cannot be undone. [y/N] ", harmless(what)));
     drop(err.flush());
     drop(err);

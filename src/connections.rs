@@ -1,5 +1,5 @@
-//! Connections to upstreams, shared by all models whose requests travel alike, and kept when the configuration is read
-//! again.
+//! Connections to upstreams, shared by all models whose requests travel alike, and kept when the configuration is
+//! read again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use thinkthrough_client::{Client, ClientConfig, ClientError};
@@ -14,7 +14,7 @@ pub(crate) struct Connections(Arc<Mutex<Vec<Way>>>);
 #[derive(Debug)]
 struct Way {
     config: ClientConfig,
-    /// What the file of authorities held: whoever replaces it wants the new ones.
+    /// The contents of the file of authorities: a replaced file needs a new client.
     authorities: Option<Vec<u8>>,
     client: Client,
 }

@@ -12,7 +12,7 @@ pub(crate) struct Environment<'a> {
     pub(crate) variables: Lookup<'a>,
     /// The models that local servers list.
     pub(crate) served: &'a [Served],
-    /// The caller has a key of its own for any provider, or sends nothing without one.
+    /// The caller has a key of its own for any provider, or sends no request without one.
     pub(crate) brings_key: bool,
     /// Names that coding agents send by habit lead to the default model although no file names one.
     pub(crate) has_habits: bool,

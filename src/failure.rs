@@ -11,13 +11,13 @@ pub(crate) const INTERRUPTED: u8 = 130;
 /// Why a command did not succeed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Whoever read the output has gone; that is nobody's fault.
+    /// The reader of the output has gone, which is no error.
     ReaderGone,
-    /// It did not work: one sentence that names what, where and what to do.
+    /// The command failed: one sentence that names the problem, its place and the remedy.
     Failed(String),
-    /// Its user stopped it; what had come until then is kept.
+    /// The user stopped it; the output up to then is kept.
     Interrupted,
-    /// It was asked in a way that makes no sense: one sentence likewise.
+    /// The command line makes no sense: one sentence likewise.
     Usage(String),
 }
 
@@ -61,7 +61,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Says a line on standard error; nobody may be listening there. It may hold a provider's or a model's words.
+/// Prints a line on standard error, and ignores a failure of that. The line may hold a provider's or a model's words.
 pub(crate) fn say(line: fmt::Arguments<'_>) {
     let line = harmless(&line.to_string());
     drop(io::Write::write_fmt(&mut io::stderr().lock(), format_args!("{line}\n")));

@@ -1,8 +1,8 @@
 //! The keys of the gateway: those of the configuration, and those of the store.
 //!
-//! Until the store's keys were read once nobody is let in, not by a key of the configuration either: a gateway that
-//! cannot open its store would answer some callers without their thoughts, and look as if it worked. From then on what
-//! was read holds until the store says something else.
+//! No caller is let in until the store's keys were read once, not even with a key of the configuration: a gateway
+//! that cannot open its store would answer some callers without their thoughts, and look as if it worked. From then
+//! on the last keys that were read are valid until the store reports others.
 
 use crate::config::keys::GateKey;
 use crate::keeper::Keeper;
@@ -25,11 +25,11 @@ pub(crate) struct Gate {
 /// Whether callers need a key of the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// They bring the provider's own (`pass_through`).
+    /// Callers bring the provider's own key (`pass_through`).
     Never,
-    /// They do once one was made.
+    /// They need a key once one was made.
     OnceMade,
-    /// They do, also where none was ever made.
+    /// They need a key even if no key was ever made.
     Always,
 }
 
@@ -75,12 +75,12 @@ impl Gate {
         Ok(Access::Unknown)
     }
 
-    /// Whose key of the store it is.
+    /// The owner of a key in the store.
     fn owner(&self, key: &str) -> Option<Tenant> {
         self.keeper.keys()?.list().owner(key).cloned()
     }
 
-    /// What the configuration says about a key of the store, if it says something.
+    /// The configured settings of a key in the store, if there are some.
     fn stored(&self, tenant: Tenant) -> Pass {
         pass_of(self.entries.iter().filter(|entry| entry.hash.is_none()), tenant)
     }

@@ -1,4 +1,4 @@
-//! Where commands read from: a file, or standard input.
+//! The input of commands: a file, or standard input.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};

@@ -17,9 +17,9 @@ use thinkthrough_store::{
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-/// How long the start waits for the store; then the gateway listens, and lets nobody in.
+/// How long the start waits for the store. After that the gateway listens, but lets no caller in.
 const FIRST: Duration = Duration::from_secs(3);
-/// How long one try may take before traces stand in a journal meanwhile.
+/// How long one attempt may take before traces go to a journal.
 const EARLY: Duration = Duration::from_secs(1);
 /// The pauses between two tries grow from the first of these to the second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(5)];
@@ -28,9 +28,9 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(5
 #[derive(Clone)]
 pub(crate) struct Keeper {
     open: Arc<OnceLock<Open>>,
-    /// Where traces wait until it is open.
+    /// The journal of traces until the store is open.
     early: Arc<OnceLock<EarlyTraces>>,
-    /// There is a place for a store; the task that opens it goes on until it is open.
+    /// A store is configured; a task tries to open it until it succeeds.
     pub(crate) has_place: bool,
 }
 
@@ -40,7 +40,7 @@ struct Open {
     keys: KeyWatch,
 }
 
-/// What has to be done while the store is open; it ends with this.
+/// Background work for the store; it ends when this value is dropped.
 pub(crate) struct Keeping(Option<JoinHandle<()>>);
 
 impl Drop for Keeping {
@@ -50,8 +50,8 @@ impl Drop for Keeping {
 }
 
 impl Keeper {
-    /// Opens the store of the configuration, now or as soon as that can be done. A store that is another's, or whose key
-    /// is not the right one, is a mistake of the configuration, and so is a place that nobody names.
+    /// Opens the configured store, now or as soon as possible. It is a configuration error if the key is
+    /// wrong or missing, if the store has a newer format, or if no place is configured.
     pub(crate) async fn start(
         config: &Config,
         limits: &watch::Sender<Limits>,
@@ -104,7 +104,7 @@ impl Keeper {
         self.open.get().map(|open| &open.keys)
     }
 
-    /// Whether it has keys, or had some; `None`: nobody can say yet.
+    /// Whether the store has keys, or had some; `None` if that is not known yet.
     pub(crate) fn state(&self) -> Option<KeyState> {
         match self.has_place {
             true => self.keys().map(|keys| keys.list().state()),
@@ -122,7 +122,7 @@ fn may_do_without(config: &Config) -> bool {
     config.server.pass_through || config.server.keyless == Some(true) || !config.keys.is_empty()
 }
 
-/// Waiting makes none of these better.
+/// Whether waiting cannot repair this error.
 fn is_mistake(error: &StoreError) -> bool {
     matches!(
         error,
@@ -148,7 +148,8 @@ async fn open(place: &Place) -> Result<Open, StoreError> {
 }
 
 impl Keeper {
-    /// Opens the store and reads its keys, again and again until that works. Tells the outcome of the first try.
+    /// Opens the store and reads its keys, again and again until that works. Reports the outcome of the first
+    /// attempt.
     async fn open_at_last(&self, place: &Place, tell: oneshot::Sender<Option<StoreError>>) {
         let mut tell = Some(tell);
         let [mut pause, longest] = PAUSES;
@@ -169,7 +170,7 @@ impl Keeper {
                 Ok(opened) => {
                     self.take_early(place, &opened.store).await;
                     say_notes(&opened.store);
-                    // Nobody else sets it.
+                    // No other task sets it.
                     let _ = self.open.set(opened);
                     self.early.get().into_iter().for_each(EarlyTraces::forget);
                     match tell.take().map(|tell| tell.send(None)) {
@@ -184,7 +185,7 @@ impl Keeper {
                 Err(error) => error,
             };
             let is_told = tell.take().is_some_and(|tell| tell.send(Some(error.clone())).is_ok());
-            // It is said once, not with every try.
+            // Reports an error once, not with every attempt.
             if last.as_ref() != Some(&error) && !is_told {
                 say_closed(&error);
             }
@@ -195,21 +196,21 @@ impl Keeper {
         }
     }
 
-    /// Traces stand in a journal from now on, as far as there is a key to name it.
+    /// Writes traces to a journal from now on, if there is a key for the journal's name.
     async fn begin_early(&self, place: &Place) {
-        // For a server without a folder there is none.
+        // A server store without a spool folder has no journal.
         let has_place = place.spool.is_some() || matches!(place.location, Location::Sqlite(_));
         if has_place
             && self.early.get().is_none()
             && let Ok(Some(early)) =
                 EarlyTraces::before(&place.location, &place.key, place.spool.as_deref()).await
         {
-            // Nobody else sets it.
+            // No other task sets it.
             let _ = self.early.set(early);
         }
     }
 
-    /// The store takes what was written down before it was open, by this process or another.
+    /// Moves the journals from before the opening into the store, also those of other processes.
     async fn take_early(&self, place: &Place, store: &Store) {
         if let Some(early) = self.early.get() {
             early.close().await;
@@ -217,7 +218,7 @@ impl Keeper {
         store.take_early_traces(&place.location, place.spool.as_deref()).await;
     }
 
-    /// Where traces wait while the store is not open.
+    /// The journal of traces while the store is not open.
     pub(crate) fn early(&self) -> Option<&EarlyTraces> {
         self.early.get().filter(|_| self.store().is_none())
     }
@@ -293,7 +294,7 @@ impl Ledgers for Keeper {
         })
     }
 
-    // What is spent before a store is open waits in memory: whoever blocks spends nothing until then.
+    // Spending before the store is open waits in memory: with `on_exceed = "block"`, no request spends until then.
     fn note<'a>(&'a self, key: &'a LedgerKey, holder: &'a str, unheard: Unheard) -> Soon<'a> {
         Box::pin(async move {
             if let Ok(store) = self.opened() {

@@ -53,11 +53,11 @@ pub(crate) fn is_here(target: &Target) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// The models that the server behind this address lists; none if it does not say soon.
+/// Returns the models that the server at this address lists; empty if it does not answer soon.
 pub(crate) async fn models_of(target: Target, transport: Transport, auth: Auth) -> Vec<String> {
     let base = target.base_url.trim_end_matches("/v1");
     let looks = async {
-        // Some stand below a path that says no version.
+        // Some servers have their lists below a path without a version.
         for path in ["/v1/models", "/models"] {
             let request = request(&target, &auth, &format!("{base}{path}"));
             let names = asked(&transport, request).await;
@@ -109,7 +109,7 @@ async fn asked(transport: &Transport, request: Option<Request>) -> Vec<String> {
     fetch(transport, request).await.map(|body| names(&body)).unwrap_or_default()
 }
 
-/// What a server answers with, if it succeeds.
+/// Fetches the body of a successful answer.
 pub(crate) async fn fetch(transport: &Transport, request: Option<Request>) -> Option<Vec<u8>> {
     /// Lists of every model that there is are long.
     const MOST: usize = 8 << 20;

@@ -1,4 +1,4 @@
-//! The masker of this process: what it was given in secret is registered.
+//! The masker of this process, with all secrets of its configuration registered.
 
 use crate::config::Config;
 use crate::config::secret::Credential;
@@ -12,7 +12,7 @@ use thinkthrough_gateway::{Covering, FindMasker, Heard};
 use thinkthrough_mask::{Masker, Tiers, passwords};
 use thinkthrough_store::Location;
 
-/// What the names of variables with secrets end in.
+/// The endings of variable names for secrets.
 const SECRET: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "PASSWORD"];
 
 /// A masker with a key drawn for this run, that knows the secrets in the environment.
@@ -31,11 +31,11 @@ fn drawn() -> Result<[u8; 32], Failure> {
     Ok(key)
 }
 
-/// What covers secrets in requests and in events. With a store its key makes the placeholders, so that a conversation is
-/// sent with the same ones after a restart and by every gateway.
+/// Returns the masker for requests and events. With a store its key makes the placeholders, so that a conversation is
+/// sent with the same placeholders after a restart and by every gateway.
 ///
 /// # Errors
-/// When the system has no random numbers.
+/// Fails if the system has no random numbers.
 pub(crate) fn found(
     config: &Config,
     keeper: &Keeper,
@@ -50,15 +50,15 @@ pub(crate) fn found(
     }))
 }
 
-/// All tiers, and that of personal data where the configuration wants it.
+/// All tiers, plus personal data if the configuration wants it.
 pub(crate) fn tiers(config: &Config) -> Tiers {
     if config.masking.personal { Tiers::ALL.and(Tiers::PERSONAL) } else { Tiers::ALL }
 }
 
-/// What covers secrets in the requests of a client; `None` where they go out as they are.
+/// Returns the masker for the requests of a client; `None` if requests are not masked.
 ///
 /// # Errors
-/// When the store cannot be opened, or the system has no random numbers.
+/// Fails if the store cannot be opened, or if the system has no random numbers.
 pub(crate) async fn of_requests(config: &Config) -> Result<Option<Masker>, Failure> {
     if !config.masking.requests {
         return Ok(None);
@@ -78,10 +78,10 @@ pub(crate) fn of_process(config: &Config, tiers: Tiers) -> Result<Masker, Failur
     Ok(with(tiers, &drawn()?, &secrets(config)))
 }
 
-/// What covers secrets in what people and programs are shown of a conversation.
+/// Returns the masker for displayed conversations, for people and programs.
 ///
 /// # Errors
-/// When the system has no random numbers.
+/// Fails if the system has no random numbers.
 pub(crate) fn of_output(config: &Config) -> Result<Cover, Failure> {
     let tiers = match config.masking.personal {
         true => Tiers::CERTAIN.and(Tiers::PERSONAL),
@@ -100,7 +100,7 @@ pub(crate) fn with(tiers: Tiers, key: &[u8; 32], secrets: &[Secret]) -> Masker {
     masker
 }
 
-/// The credentials of the configuration: keys, what is secret in headers, and the password of the store's server.
+/// The credentials of the configuration: keys, secret parts of headers, and the password of the store's server.
 pub(crate) fn secrets(config: &Config) -> Vec<Secret> {
     let first = config.providers.iter().filter_map(|provider| match &provider.key {
         Some(Credential::Given(secret)) => Some(secret.clone()),

@@ -4,7 +4,8 @@ use rustix::process::{Resource, getrlimit};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the system grants: the lowest of the process's own limits and those of its control groups. `None`: there is none.
+/// Returns the memory that the system grants: the lowest limit of the process and its control groups; `None` without
+/// a limit.
 pub(crate) fn granted() -> Option<usize> {
     let own = [Resource::As, Resource::Data].map(|resource| getrlimit(resource).current);
     let group = fs::read_to_string("/proc/self/cgroup").ok();
@@ -13,8 +14,8 @@ pub(crate) fn granted() -> Option<usize> {
     own.into_iter().flatten().chain(groups).min().and_then(|bytes| usize::try_from(bytes).ok())
 }
 
-/// The files that may hold a limit: those of the group and of all that it is in. A container sees its own group as the
-/// outermost one.
+/// Returns the files that may hold a limit: of the group and of all its parents. A container sees its own group as
+/// the outermost one.
 fn files(groups: &str, root: &Path) -> Vec<PathBuf> {
     let named = |line: &str| {
         let (_, rest) = line.split_once(':')?;
@@ -33,7 +34,7 @@ fn files(groups: &str, root: &Path) -> Vec<PathBuf> {
     groups.lines().filter_map(named).flatten().collect()
 }
 
-/// A limit as such a file says it; one as large as no machine is none.
+/// Parses a cgroup memory limit. Values above 2^60 mean "no limit" and give `None`.
 fn bytes(text: &str) -> Option<u64> {
     text.trim().parse().ok().filter(|bytes| *bytes < 1 << 60)
 }

@@ -1,5 +1,5 @@
-//! The available models: those of the configuration, or else of the built-in providers and local servers, and simulated
-//! ones.
+//! The available models: those of the configuration, or else of the built-in providers and local servers, and
+//! simulated ones.
 
 use crate::choose::{Chosen, choose_named};
 use crate::config::{Config, ProviderEntry};

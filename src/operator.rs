@@ -1,7 +1,8 @@
 //! The socket on which the operator of a gateway asks it for a link to its viewer.
 //!
-//! It is a local socket named after the address that the viewer is at, and both sides check that the other is a process
-//! of the same user: so the command needs neither a key nor a file that both can write, and works in a container, too.
+//! It is a local socket named after the address that the viewer is at, and both sides check that the other is a
+//! process of the same user: so the command needs neither a key nor a file that both can write, and works in a
+//! container, too.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// No link is longer.
 const LONGEST: u64 = 1024;
 
-/// The viewer of a running gateway, and where it is.
+/// The viewer of a running gateway, and its address.
 #[derive(Clone)]
 pub(crate) struct Operated {
     pub(crate) viewer: Viewer,

@@ -1,17 +1,17 @@
-//! JSON as it is printed: nothing in it steers a terminal or hides a text, and it still means the same.
+//! Prints JSON so that no text in it can control a terminal or hide, with unchanged meaning.
 
 use std::fmt::Write as _;
 use thinkthrough_chat::harmless::{harmless_char, is_harmless};
 
-/// A JSON text as one line in which every control and format character stands as its escape.
+/// Returns a JSON text as one line, with every control and format character escaped.
 ///
-/// Only strings can hold such characters, so that every value stays what it is. Bodies that are sent do not go through
-/// here: they are said byte for byte.
+/// Only strings can hold such characters, so that every value stays the same. Bodies that are sent skip this
+/// function: they are printed byte for byte.
 pub(crate) fn printed(json: &str) -> String {
     if json.is_ascii() && is_harmless(json) && !json.contains(['\n', '\t']) {
         return json.to_owned();
     }
-    // They stand between tokens only: in a string they are escaped.
+    // They occur between tokens only: in a string they are escaped.
     let line = json.chars().filter(|char| !matches!(char, '\n' | '\r'));
     escaped(line.map(|char| if char == '\t' { ' ' } else { char }))
 }
@@ -46,8 +46,8 @@ fn push_escape(line: &mut String, char: char) {
     }
 }
 
-/// Characters of Unicode's category Cf that a terminal may well show, because languages and emoji need them; a program
-/// that reads the line gets them from the escape.
+/// Characters of Unicode's category Cf that a terminal may well show, because languages and emoji need them; a
+/// program that reads the line gets them from the escape.
 fn is_format(char: char) -> bool {
     matches!(
         char,

@@ -1,8 +1,8 @@
 //! Finds the provider for the name of a model.
 //!
-//! The clients, all routes of the gateway and the check of the configuration use this module. If a configuration names
-//! providers, requests go to those only. Any other prefix is a part of the model's name, so that a name alone sends no
-//! prompt to a stranger.
+//! The clients, all routes of the gateway and the check of the configuration use this module. If a configuration
+//! names providers, requests go to those only. Any other prefix is a part of the model's name, so that a name alone
+//! sends no prompt to a stranger.
 
 use crate::account;
 use crate::environment::{Environment, Lookup, Served, usable};
@@ -94,7 +94,8 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// Finds the destination of a name. Names that agents send by habit lead to the default model if nothing has them.
+    /// Finds the destination of a name. Names that agents send by habit lead to the default model if no model has
+    /// them.
     pub(crate) fn find(
         &self,
         name: &'a str,

@@ -28,7 +28,7 @@ pub(crate) fn model<'a>(config: &'a Config, role: &str) -> Result<&'a str, Failu
     Ok(model)
 }
 
-/// What a role asks of its model, where the configuration says nothing about that under the model itself.
+/// Sets a role's wishes for its model, unless the configuration already has them under the model itself.
 pub(crate) fn play(role: &str, rule: &ModelRule, said: &mut Partial) {
     let is_said = said.enabled.is_some() || said.effort.is_some() || said.max_tokens.is_some();
     if role != UTILITY || is_said {

@@ -1,4 +1,4 @@
-//! Where the gateway's models lead, from the configuration and the environment.
+//! The routes of the gateway's models, from the configuration and the environment.
 
 use crate::address::Given;
 use crate::choose::{Chosen, named, provider_named};
@@ -22,7 +22,7 @@ pub(crate) struct Routes {
     known: Mutex<HashMap<String, Arc<Route>>>,
     /// Callers bring a key of their own.
     brings_key: bool,
-    /// The models of such callers, where they are others.
+    /// The models of such callers, if they differ.
     with_key: Option<Arc<Routes>>,
 }
 
@@ -159,18 +159,19 @@ fn alike(first: &Auth, key: &Secret) -> Option<Auth> {
         Auth::Bearer(_) => Auth::Bearer(secret),
         Auth::Header { name, .. } => Auth::Header { name: name.clone(), secret },
         Auth::Query { name, .. } => Auth::Query { name: name.clone(), secret },
-        // Beside an account, a plain key is what goes with OpenAI's own API.
+        // With a cloud account, a plain key is for OpenAI's own API and goes in its form.
         Auth::Aws(_) | Auth::Token(_) => Auth::Bearer(secret),
         Auth::None => return None,
     })
 }
 
-/// What `[reasoning]` says to all callers of the gateway: whether and how much a model thinks is theirs to ask for.
+/// The settings of `[reasoning]` for all callers of the gateway. Callers themselves choose whether and how much a
+/// model thinks.
 fn for_everybody(reasoning: &Partial) -> Partial {
     Partial { enabled: None, effort: None, max_tokens: None, ..reasoning.clone() }
 }
 
-/// The values of `above`, and those of `below` where it says nothing.
+/// Returns the values of `above`, and the values of `below` for missing ones.
 fn over(below: &Partial, above: &Partial) -> Partial {
     let mut both = below.clone();
     for key in Key::ALL {
@@ -224,7 +225,7 @@ impl Models for Routes {
         }
         let local = reach.local_models().iter();
         list.extend(local.map(|(provider, model)| listed(provider, model)));
-        // Where something else is there, simulators are still found by their names.
+        // If there are other models, simulators are not listed, but can still be named.
         if list.is_empty() && self.base.config.providers.is_empty() {
             let simulators = thinkthrough_conformance::list().into_iter();
             list.extend(simulators.map(|simulator| listed("sim", simulator.id)));
@@ -232,7 +233,7 @@ impl Models for Routes {
         if let Some(default) = self.base.config.named_default()
             && let Ok(route) = self.find(default)
         {
-            // Clients that let nobody choose take the first.
+            // Clients without a choice of models take the first one.
             let provider = route.target.provider.clone();
             list.insert(0, Listed { name: default.to_owned(), provider });
         }

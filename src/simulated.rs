@@ -57,7 +57,7 @@ fn answer(said: SimResponse, pace: Duration) -> Response {
     }
     let (sender, body) = BodyStream::channel();
     let (chunks, is_cut) = (said.body, said.cut);
-    // Ends by itself: with the last chunk, or as soon as nobody reads any more.
+    // The task ends with the last chunk, or when the reader is gone.
     tokio::spawn(async move {
         for chunk in chunks {
             let pause = chunk.pause.max(pace);

@@ -27,7 +27,7 @@ pub(crate) async fn local(config: &Config) -> Result<Conversations, Failure> {
     Ok(open(config).await?.conversations(&Tenant::local()))
 }
 
-/// The store, or why nothing is kept.
+/// Returns the store, or the reason why conversations are not kept.
 pub(crate) async fn or_why(config: &Config) -> (Option<Store>, Option<String>) {
     match open(config).await {
         Ok(store) => (Some(store), None),
@@ -35,7 +35,7 @@ pub(crate) async fn or_why(config: &Config) -> (Option<Store>, Option<String>) {
     }
 }
 
-/// The store; one that is not there yet is made.
+/// Opens the store; creates it if it does not exist yet.
 pub(crate) async fn open(config: &Config) -> Result<Store, Failure> {
     Ok(opened(&place(config)?).await?)
 }
@@ -47,7 +47,7 @@ async fn opened(place: &Place) -> Result<Store, StoreError> {
     Ok(store)
 }
 
-/// Takes out of the vault, now and then and when that changes, what is too old or too much.
+/// Deletes records from the vault that exceed its limits, periodically and when the limits change.
 pub(crate) async fn prune(store: Store, mut limits: watch::Receiver<Limits>) {
     let (mut ticks, mut is_held) = (tokio::time::interval(PRUNING), false);
     loop {
@@ -62,7 +62,7 @@ pub(crate) async fn prune(store: Store, mut limits: watch::Receiver<Limits>) {
         let limits = *limits.borrow_and_update();
         match store.prune(&limits, Moment::now()).await {
             Ok(Pruned { held_back, .. }) => {
-                // It is said once, not every minute of the hour that it lasts.
+                // Reports this once, not every minute of the hour that it lasts.
                 if held_back > 0 && !is_held {
                     say(format_args!(
                         "{held_back} records are old and stay for now: so many go for their age \
@@ -76,7 +76,7 @@ pub(crate) async fn prune(store: Store, mut limits: watch::Receiver<Limits>) {
     }
 }
 
-/// What refusals taught about models; without a store for the life of the program.
+/// Reads the facts that refusals taught about models. Without a store, facts last as long as the program.
 pub(crate) async fn lessons(store: Option<&Store>) -> Lessons {
     let Some(store) = store else { return Lessons::default() };
     Lessons::of(store).await.unwrap_or_else(|error| {
@@ -87,17 +87,18 @@ pub(crate) async fn lessons(store: Option<&Store>) -> Lessons {
 
 /// A conversation that a question goes on with.
 pub(crate) struct Resumed {
-    /// What keeps the question and its answer.
+    /// The handle that stores the question and its answer.
     pub(crate) kept: Kept,
-    /// What was said in it, and its compressions.
+    /// Its messages and compressions.
     pub(crate) conversation: Conversation,
-    /// How it was held.
+    /// Its model and settings.
     pub(crate) state: ConversationState,
-    /// Where it is kept.
+    /// The store of the conversation.
     pub(crate) store: Store,
 }
 
-/// The conversation whose id begins so, or else the latest one; where there is none, one will begin.
+/// Returns the conversation with this beginning of its id, or else the latest one; begins a new one if there is no
+/// conversation.
 pub(crate) async fn resumed(config: &Config, id: Option<&str>) -> Result<Resumed, Failure> {
     let store = open(config).await?;
     let conversations = store.conversations(&Tenant::local());
@@ -118,7 +119,7 @@ pub(crate) async fn resumed(config: &Config, id: Option<&str>) -> Result<Resumed
 /// How often the vault is looked through.
 const PRUNING: Duration = Duration::from_secs(60);
 
-/// The store, where there is one. Whoever only looks makes none.
+/// Returns the store if it exists. A read-only command does not create one.
 pub(crate) async fn existing(config: &Config) -> Result<Option<Store>, Failure> {
     let place = place(config)?;
     if let Location::Sqlite(file) = &place.location
@@ -129,7 +130,7 @@ pub(crate) async fn existing(config: &Config) -> Result<Option<Store>, Failure> 
     Ok(Some(opened(&place).await?))
 }
 
-/// Says what a store has to say.
+/// Prints the notes of a store.
 pub(crate) fn say_notes(store: &Store) {
     store.notes().iter().for_each(|note| say(format_args!("{note}")));
 }

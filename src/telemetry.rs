@@ -15,15 +15,15 @@ const COMPRESSIONS: [&str; 2] =
     ["OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "OTEL_EXPORTER_OTLP_COMPRESSION"];
 const TIMEOUTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"];
 const CONTENT: &str = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT";
-/// How long a collector may take, where nothing else is said.
+/// The default time limit of a collector.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where spans go. What the exporter itself does with the environment (headers, the name of the service, how many
-/// requests are sampled) is its own affair. Must be called within a runtime.
+/// Returns the destination of spans. The exporter reads further environment variables by itself: headers, service
+/// name and sampling. Must be called within a runtime.
 pub(crate) fn traces(env: Lookup<'_>, said_so: &Config) -> Result<Traces, Failure> {
     let Some((variable, endpoint)) = wanted(env)? else { return Ok(Traces::off()) };
     let refuse = |why: String| Failure::Failed(format!("`{variable}` cannot be used: {why}"));
-    // The exporter would show what it cannot read, a password in it included.
+    // The exporter would print an unreadable address, with a password in it.
     let address = Request::post(&endpoint, "").map_err(|error| refuse(error.to_string()))?;
     let mut config = said_so.client.clone();
     config.timeouts.first_byte = timeout(env);
@@ -39,7 +39,7 @@ pub(crate) fn traces(env: Lookup<'_>, said_so: &Config) -> Result<Traces, Failur
     Ok(traces)
 }
 
-/// The variable that names the collector, and its address; `None` where no traces are wanted.
+/// Returns the variable that names the collector, and its address; `None` if traces are off.
 fn wanted(env: Lookup<'_>) -> Result<Option<(&'static str, String)>, Failure> {
     let is_off = is_true(&said(env, "OTEL_SDK_DISABLED").unwrap_or_default())
         || said(env, "OTEL_TRACES_EXPORTER").is_some_and(|exporter| exporter == "none");

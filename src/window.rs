@@ -1,6 +1,6 @@
-//! The context window of a model that nothing is known about, as its server tells it.
+//! Asks a server for the context window of a model without a known one.
 //!
-//! Every kind of server has a place and a name of its own for it. Only what can be read is asked, once for a model, and
+//! Every kind of server has a place and a name of its own for it. Only safe reads are sent, once for a model, and
 //! never before the model answered a question.
 
 use crate::local::{fetch, request};
@@ -10,13 +10,13 @@ use thinkthrough_core::provider::Target;
 use thinkthrough_json::{Doc, Val};
 use tokio::time::timeout;
 
-/// How long a server may take to say it, over all places.
+/// How long a server may take in all, over all places.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Reads what a server says about a model.
+/// Reads the context window of a model from a server's answer.
 type Read = fn(Val<'_>, &str) -> Option<u64>;
 
-/// The window in tokens, if the server behind this address tells it.
+/// Returns the window in tokens, if the server at this address reports it.
 pub(crate) async fn window_of(target: Target, transport: Transport, auth: Auth) -> Option<u64> {
     let base = target.base_url.trim_end_matches('/');
     let root = base.strip_suffix("/v1").unwrap_or(base);
@@ -41,9 +41,9 @@ pub(crate) async fn window_of(target: Target, transport: Transport, auth: Auth) 
     timeout(PATIENCE, looks).await.ok().flatten()
 }
 
-/// What a list of models says about this one; of a list of one, whatever it is called.
+/// Reads the context window from a list of models. In a list of one model, its name does not matter.
 fn listed(root: Val<'_>, model: &str) -> Option<u64> {
-    // What a server has loaded may be less than what the model can.
+    // The loaded context may be smaller than the maximum of the model.
     const NAMES: [&str; 7] = [
         "loaded_context_length",
         "max_model_len",
@@ -65,7 +65,7 @@ fn listed(root: Val<'_>, model: &str) -> Option<u64> {
     NAMES.into_iter().find_map(|name| number(item, name))
 }
 
-/// What a server says about the one model that it runs.
+/// Reads the context window from the properties of a server with one model.
 fn running(root: Val<'_>, _: &str) -> Option<u64> {
     let settings = root.some("default_generation_settings");
     settings.and_then(|settings| number(settings, "n_ctx")).or_else(|| number(root, "n_ctx"))

@@ -36,7 +36,7 @@ pub(crate) struct Acp {
 impl Acp {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let config = self.asking.config()?;
-        // A setting that is none is said at once, not in the middle of the editor's first session.
+        // Reports an invalid setting at the start, not in the middle of the editor's first session.
         self.asking.settings(&config, None)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -75,7 +75,7 @@ impl Acp {
     }
 }
 
-/// What sessions work with: the model and the tools of the configuration, and the servers of the editor.
+/// The model and tools of the configuration, for all sessions.
 struct Wiring {
     asking: Asking,
     config: Config,

@@ -1,4 +1,5 @@
-//! Ctrl-C while a question is answered: the first one stops the answer and keeps what came, the second ends the program.
+//! Handles Ctrl-C during an answer: the first one stops the answer and keeps the received part, the second ends the
+//! program.
 
 use crate::failure::{Failure, INTERRUPTED};
 use thinkthrough_chat::Control;

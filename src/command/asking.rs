@@ -1,4 +1,4 @@
-//! What `ask` and `explain` share: which model, and which settings hold for it.
+//! The choice of a model and its settings, for `ask` and `explain`.
 
 use crate::choose::{Chosen, choose};
 use crate::config::{self, Config, Profile};
@@ -84,7 +84,7 @@ impl Asking {
         Ok(self.model.as_deref().or(of_profile))
     }
 
-    /// The settings, with what is known and configured about the model.
+    /// Returns the settings, with the known and configured ones of the model.
     pub(crate) fn settings(
         &self,
         config: &Config,
@@ -120,7 +120,7 @@ impl Asking {
         Ok(layers)
     }
 
-    /// What `--set` says.
+    /// Returns the settings of `--set`.
     pub(crate) fn said(&self) -> Result<Partial, Failure> {
         let mut session = Partial::default();
         for pair in &self.set {

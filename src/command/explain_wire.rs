@@ -156,7 +156,7 @@ mod tests {
             for request in requests(&folder) {
                 let doc = Doc::parse_str(&request).unwrap();
                 let shown = shown(doc.root());
-                // A request that shows nothing is plain on every wire with messages.
+                // A request without distinctive members is plain on every wire with messages.
                 assert!(
                     shown.contains(&wire.id()) || shown == [PLAIN],
                     "{}: {shown:?} {request}",

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thinkthrough_client::{Client, ClientConfig, Request};
 
-/// How long a gateway may take to say so.
+/// How long a gateway may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// More than any gateway says of its health.
 const MOST: usize = 4096;
@@ -52,7 +52,7 @@ impl Health {
     }
 }
 
-/// The address of a gateway, the configuration's if none is given, and how it is reached.
+/// Returns the address of a gateway, or of the configured one by default, and its connection settings.
 pub(super) fn target(
     url: Option<&str>,
     file: Option<&Path>,
@@ -65,7 +65,7 @@ pub(super) fn target(
     Ok((url.trim_end_matches('/').to_owned(), config.client))
 }
 
-/// What the gateway says, or why it takes no work.
+/// Returns the gateway's answer, or the reason why it takes no work.
 pub(super) async fn ask(url: &str, config: ClientConfig) -> Result<String, String> {
     let client = Client::new(config).map_err(|error| error.to_string())?;
     let request = Request::new(http::Method::GET, &format!("{url}/readyz"));

@@ -66,7 +66,7 @@ enum What {
     },
 }
 
-/// Where keys of the store come from.
+/// The name for keys from the store, as the source of a key.
 const STORE: &str = "store";
 
 impl Keys {
@@ -103,7 +103,7 @@ impl Keys {
     }
 }
 
-/// The store, which must be there for what is done with its keys.
+/// Opens the store, which must already exist for a change of its keys.
 async fn with_keys(config: &config::Config) -> Result<Store, Failure> {
     let location = stored::place(config)?.location;
     stored::existing(config).await?.ok_or_else(|| {

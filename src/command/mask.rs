@@ -55,7 +55,7 @@ impl Mask {
             stream.push(bytes, &mut masked);
             out.write_all(&masked)?;
             masked.clear();
-            // Whoever reads a pipe wants to see what came.
+            // A reader of a pipe wants to see the text as it comes.
             out.flush().map_err(Failure::from)
         });
         stream.end(&mut masked);

@@ -343,7 +343,8 @@ impl Base {
                  keyless = true`"
             ));
         }
-        // At an address that other machines reach, callers always need a key, even if the store later reports no keys.
+        // At an address that other machines reach, callers always need a key, even if the store later reports no
+        // keys.
         let is_always = server.keyless == Some(false) || !addr.ip().is_loopback();
         let wanted = match (server.pass_through, is_always) {
             (true, _) => Wanted::Never,

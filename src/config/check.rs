@@ -1,4 +1,4 @@
-//! Everything that is wrong with a file, at once.
+//! Finds all errors of a configuration file at once.
 
 use super::places::{self, Lookup, folder_of};
 use super::read::{config, too_large, warnings_of};
@@ -6,16 +6,16 @@ use super::{references, trust};
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    /// The file; `None` where there is none.
+    /// The file; `None` if there is no file.
     pub(crate) path: Option<PathBuf>,
-    /// What the program refuses.
+    /// The errors that the program refuses.
     pub(crate) errors: Vec<String>,
-    /// What it works without.
+    /// The problems that it can work with.
     pub(crate) warnings: Vec<String>,
-    /// What the file has, in words.
+    /// The contents of the file, in words.
     pub(crate) summary: String,
 }
 
@@ -44,8 +44,8 @@ pub(crate) fn check(named: Option<&Path>, lookup: Lookup<'_>) -> Result<Report, 
     Ok(report)
 }
 
-/// What is wrong, one after the other. Reading ends at the first fault, so what it is about is put right or taken out, and
-/// the rest is read again.
+/// Returns all errors. Reading ends at the first error, so its place is corrected or removed, and the rest is read
+/// again.
 fn faults(table: &Table, fault: &dyn Fn(&Table) -> Option<String>) -> Vec<String> {
     let (mut table, mut found) = (table.clone(), Vec::new());
     while let Some(message) = fault(&table) {
@@ -91,8 +91,8 @@ fn put_right(table: &Table, path: &[String], message: &str) -> Option<Table> {
     Some(table)
 }
 
-/// The table without what stands at this path. What is missed then was only taken out; without all around it nothing
-/// misses it.
+/// Returns the table without the value at this path. If the program then misses that value, the table around it is
+/// removed, too.
 fn taken_out(table: &Table, path: &[String], fault: &dyn Fn(&Table) -> Option<String>) -> Table {
     let without = removed(table, path);
     let is_missed =
@@ -104,7 +104,7 @@ fn taken_out(table: &Table, path: &[String], fault: &dyn Fn(&Table) -> Option<St
     }
 }
 
-/// The place that a fault is about: the deepest one without which there is another fault, or none.
+/// Returns the place of a fault: the deepest value whose removal changes the fault.
 fn culprit(
     table: &Table,
     message: &str,
@@ -128,7 +128,7 @@ fn culprit(
     }
 }
 
-/// The table without what stands at this path.
+/// Returns the table without the value at this path.
 fn removed(table: &Table, path: &[String]) -> Table {
     let mut table = table.clone();
     if let Some((last, around)) = path.split_last() {

@@ -49,8 +49,8 @@ pub(super) fn client(
     answer_caps(section, &mut client.answer)
 }
 
-/// What is taken of one answer. A line is a part of an event and an event one of an answer, so that what is not said is
-/// at most what it is a part of.
+/// Reads the limits of one answer. A line is a part of an event and an event a part of an answer, so that a limit
+/// without a setting is at most the limit of the larger part.
 fn answer_caps(section: Section<'_>, caps: &mut AnswerCaps) -> Result<(), String> {
     let number = |key: &str| match section.table.get(key) {
         None => Ok(None),
@@ -78,7 +78,7 @@ fn answer_caps(section: Section<'_>, caps: &mut AnswerCaps) -> Result<(), String
             ));
         }
     }
-    // Whoever raises a part has raised the whole.
+    // A higher limit of a part raises the limit of the whole.
     caps.bytes = all.unwrap_or(caps.bytes.max(event.or(line).unwrap_or_default()));
     caps.event = event.unwrap_or(caps.event.max(line.unwrap_or_default())).min(caps.bytes);
     caps.line = line.unwrap_or(caps.line).min(caps.event);

@@ -1,5 +1,5 @@
-//! Changes of the configuration file that the program makes for its user. Comments, order and everything that is not
-//! changed stay as they are, and a reader sees the old file or the new one, never half of one.
+//! Changes the configuration file for its user. Comments, order and unchanged settings stay as they are, and a reader
+//! sees the old file or the new one, never half of one.
 
 use super::places::{self, Lookup};
 use std::fs::{self, OpenOptions};
@@ -51,7 +51,7 @@ fn change(document: &mut DocumentMut, edit: &Edit) -> Result<(), &'static str> {
             if let Some(entry) = entry.and_then(Item::as_table_like_mut)
                 && shows(entry)
             {
-                // One that is written on a line has no room for a table of more.
+                // An inline table has no room for a table in several lines.
                 show(entry, Item::Value(InlineTable::new().into()), *display)?;
             }
         }
@@ -84,7 +84,7 @@ fn shows(section: &dyn TableLike) -> bool {
         || reasoning.is_some_and(|it| it.contains_key(Key::Display.short()))
 }
 
-/// Says in the section how thoughts are shown; `new` becomes its `reasoning` if it has none.
+/// Sets the display of thoughts in the section; `new` becomes its `reasoning` if it has none.
 fn show(section: &mut dyn TableLike, new: Item, display: Display) -> Result<(), &'static str> {
     // The other name of the same setting would contradict it.
     section.remove("show_thinking");
@@ -216,7 +216,7 @@ mod tests {
         assert!(now("c", "c").1.contains("display = \"off\" # c"), "{}", now("c", "c").1);
         assert!(!now("b", "b").1.contains("# b"), "{}", now("b", "b").1);
         assert_eq!(now("c", "a").0.as_deref(), Some("show"));
-        // Nothing is said for a model that said nothing, or is none.
+        // A model without a `display`, or without an entry, gets no new setting.
         assert_eq!((now("d", "d").0, now("f", "a").0.as_deref()), (None, Some("show")));
     }
 

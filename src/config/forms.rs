@@ -1,8 +1,8 @@
-//! What only the user knows about a model of their own: its context window, its headers, the tags that it thinks in,
-//! and how it is asked to think.
+//! User-defined properties of a model: its context window, its headers, its tag family, and the form of its thinking
+//! settings.
 //!
-//! Rules are plain data with `'static` words, so that the few words of a configuration are kept for the life of the
-//! process, each of them once.
+//! Rules are plain data with `'static` words, so that each of the few words of a configuration is stored once for the
+//! life of the process.
 
 use super::headers::{Headers, headers};
 use super::secret::Sources;
@@ -20,7 +20,7 @@ pub(super) const KEYS: [&str; 4] = ["context_window", "headers", "tags", "effort
 /// The keys of `thinking = { ... }` that this module reads; the settings know others.
 pub(super) const THINKING: [&str; 5] = ["on", "off", "show", "default_on", "budget"];
 
-/// What a model's entry says about its form; what it leaves out is as the rule has it.
+/// The form of a model in its entry; the model's rule supplies the missing parts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Forms {
     context_window: Option<u64>,
@@ -36,7 +36,7 @@ pub(crate) struct Forms {
 }
 
 impl Forms {
-    /// Writes what is said over what is known.
+    /// Overwrites the known properties of a target.
     pub(crate) fn apply(&self, target: &mut Target) {
         self.headers.apply(target);
         let rule = &mut target.rule;
@@ -46,7 +46,8 @@ impl Forms {
         }
         let thinking = &mut rule.thinking;
         if self.on.is_some() || self.off.is_some() {
-            // Where there is a way on, silence means off; where there is only a way off, silence means on.
+            // A model with a way to switch thinking on is off by default; a model with only a way off is on by
+            // default.
             (thinking.on, thinking.off) = (self.on, self.off);
             thinking.default_on = self.on.is_none();
         }
@@ -88,8 +89,8 @@ fn whole(section: Section<'_>, key: &str, of: &str) -> Result<Option<u64>, Strin
     number.map(Some).ok_or_else(wrong)
 }
 
-/// A tag family, or tags of one's own: `{ open = "<a>", close = "</a>" }`; `starts_open` where the prompt's template has
-/// opened the thought.
+/// A tag family, or tags of one's own: `{ open = "<a>", close = "</a>" }`; `starts_open` where the prompt's template
+/// has opened the thought.
 fn tags(section: Section<'_>) -> Result<Option<(TagSpec, Options)>, String> {
     let at = section.at("tags");
     let family = |name: &str| {
@@ -122,8 +123,8 @@ fn tags(section: Section<'_>) -> Result<Option<(TagSpec, Options)>, String> {
     Ok(Some((spec, Options { start, ..Options::default() })))
 }
 
-/// Where an effort stands in the body, and in which words: `"reasoning_effort"`, or
-/// `{ field = "reasoning.effort", words = { low = "short", high = "long" } }`.
+/// Reads the field of the effort in the body, and its words: `"reasoning_effort"`, or `{ field = "reasoning.effort",
+/// words = { low = "short", high = "long" } }`.
 fn effort(section: Section<'_>) -> Result<Option<EffortForm>, String> {
     const USUAL: &[(Effort, &str)] =
         &[(Effort::Low, "low"), (Effort::Medium, "medium"), (Effort::High, "high")];

@@ -1,4 +1,4 @@
-//! `headers = { ... }` of a provider or a model: what every request carries beside the credential.
+//! `headers = { ... }` of a provider or a model: additional headers of every request.
 
 use super::secret::{Credential, Sources, one};
 use super::table::Section;
@@ -10,7 +10,7 @@ use thinkthrough_core::provider::Target;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Headers(Vec<(String, Credential)>);
 
-/// What belongs to the connection or the body, and is nobody's to say.
+/// Headers of the connection or the body, which cannot be configured.
 const OURS: [&str; 8] = [
     "accept-encoding",
     "connection",

@@ -1,4 +1,4 @@
-//! `[keys.NAME]`: what holds for a gateway key, and keys that are said here.
+//! `[keys.NAME]`: settings of a gateway key, and keys that the configuration defines.
 
 use super::limits::{budgets, limits};
 use super::reasoning::reasoning;
@@ -15,7 +15,7 @@ use thinkthrough_store::KeyHash;
 pub(crate) struct GateKey {
     /// The name is the tenant's.
     pub(crate) tenant: Tenant,
-    /// How the key is known; `None`: it is in the store, under this name.
+    /// The digest of the key; `None` if the key is in the store, under this name.
     pub(crate) hash: Option<KeyHash>,
     /// The names of models that may be asked for.
     pub(crate) models: Vec<String>,
@@ -28,11 +28,12 @@ pub(crate) struct GateKey {
     pub(crate) reasoning: Partial,
     /// How many requests it may make in any minute, and how many tokens these may cost.
     pub(crate) limits: RateLimits,
-    /// What its requests may spend, on reasoning and in all.
+    /// The budgets of its requests, for reasoning and in all.
     pub(crate) budgets: Budgets,
 }
 
-/// A key that was made up must be this long, and of so many letters, or it is guessed over the network.
+/// The least length of a key that a person made up, and the least number of different letters, so that it cannot be
+/// guessed over the network.
 const SHORTEST: usize = 16;
 const DISTINCT: usize = 6;
 
@@ -48,7 +49,7 @@ fn strong<'a>(key: &'a str, at: &str, name: &str) -> Result<&'a str, String> {
     ))
 }
 
-/// No two tenants have one key: whoever sends it could be either.
+/// Checks that no two tenants share a key, which would not identify its sender.
 pub(super) fn distinct(keys: &[GateKey]) -> Result<(), String> {
     for (at, key) in keys.iter().enumerate() {
         let earlier = keys.iter().take(at);
@@ -83,7 +84,7 @@ pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<GateKe
             let name = section.own_name();
             Some(KeyHash::of(strong(key.expose(), &at, &name)?))
         }
-        // A key that is nowhere would let nobody in, or worse, leave the gateway without any.
+        // A missing key would let no caller in, or worse, leave the gateway without any key.
         Some(Credential::Missing(variable)) => {
             return Err(format!("`{at}` needs `{variable}`, which is not set"));
         }

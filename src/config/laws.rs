@@ -66,8 +66,8 @@ const WORDS: &[&[u8]] = &[
     b"\"\"\"",
 ];
 
-/// Any text is a configuration, or is refused in words that say where: a key of it, or a line. It is the same each time,
-/// and what is refused says nothing of the environment's values.
+/// Any text is a configuration, or is refused with a message that names the place: a key of it, or a line. The result
+/// is the same each time, and a message never contains the environment's values.
 fn any_text_is_read_or_refused_by_name(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let lookup = |name: &str| match name {

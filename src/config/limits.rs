@@ -1,4 +1,4 @@
-//! `[budget]` and `limits`: what may be spent in a session, and asked for within a minute.
+//! `[budget]` and `limits`: the spending of a session, and the requests within a minute.
 
 use super::prices::amount;
 use super::table::Section;
@@ -10,11 +10,11 @@ const USD: [&str; 5] =
     ["usd_per_session", "usd_per_turn", "usd_per_task", "usd_per_day", "usd_per_key"];
 const WARN: [&str; 2] = ["warn_at", "warningThresholdPercent"];
 
-/// More is a mistake, and sums of it could not be told.
+/// A higher number is a mistake, and its sums could overflow.
 const MOST: u64 = 1_000_000_000_000_000;
 const WHOLE: &str = "a whole number or \"unlimited\"";
 
-/// `[budget]`; what it does not say is as without it.
+/// `[budget]`; a missing setting has its default.
 pub(super) fn budget(section: Option<Section<'_>>) -> Result<BudgetRules, String> {
     const MAX: [&str; 2] = ["reasoning_tokens_per_session", "maxReasoningTokensPerSession"];
     let Some(section) = section else { return Ok(BudgetRules::DEFAULT) };
@@ -28,7 +28,7 @@ pub(super) fn budget(section: Option<Section<'_>>) -> Result<BudgetRules, String
     Ok(rules)
 }
 
-/// `budget = { ... }` of a key: nothing is limited that it does not name.
+/// `budget = { ... }` of a key: a scope without a setting is unlimited.
 pub(super) fn budgets(section: Section<'_>) -> Result<Budgets, String> {
     const SESSION: [&str; 2] = ["reasoning_tokens_per_session", "maxReasoningTokensPerSession"];
     const MAX: [&str; 5] = [
@@ -77,7 +77,7 @@ fn warn_at(section: Section<'_>) -> Result<Option<WarnAt>, String> {
     share.map(Some).map_err(|error| format!("`{at}` cannot be `{number}`: {error}"))
 }
 
-/// Whoever writes 0.8 here means 80, and would be warned at once.
+/// A user who writes 0.8 here means 80, and would be warned at once.
 fn percent(section: Section<'_>, key: &str) -> Result<WarnAt, String> {
     let percent = section.table.get(key).and_then(Value::as_integer);
     let percent = percent.and_then(|it| u8::try_from(it).ok()).filter(|it| *it <= 100);

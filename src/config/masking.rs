@@ -2,14 +2,14 @@
 
 use super::table::Section;
 
-/// Where secrets are covered.
+/// The places in which secrets are covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Masking {
-    /// In what callers, users and tools wrote, before it goes to a provider.
+    /// In the text of callers, users and tools, before it goes to a provider.
     pub(crate) requests: bool,
     /// Whether personal data is covered too, wherever secrets are.
     pub(crate) personal: bool,
-    /// In what is shown of a conversation: thoughts, answers, tool calls and their results.
+    /// In displayed conversations: thoughts, answers, tool calls and their results.
     pub(crate) output: bool,
 }
 

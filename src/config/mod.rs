@@ -1,4 +1,4 @@
-//! The configuration file: what may stand in it, read once into types that cannot be wrong.
+//! The configuration file, parsed once into types that cannot be wrong.
 //!
 //! An unknown key is an error that names the nearest one.
 
@@ -52,14 +52,14 @@ use thinkthrough_core::wire::WireId;
 use thinkthrough_limits::runaway::Runaway;
 use thinkthrough_limits::{BudgetRules, RateLimits};
 
-/// What the file says, with what holds where it says nothing.
+/// The settings of the file, with defaults for the missing ones.
 #[derive(Debug)]
 pub(crate) struct Config {
-    /// Where it stands; `None` when there is none.
+    /// The path of the file; `None` if there is no file.
     pub(crate) path: Option<PathBuf>,
-    /// What it names and the environment does not have.
+    /// Settings that name missing environment variables.
     pub(crate) warnings: Vec<String>,
-    /// The model that answers where none is named.
+    /// The model for requests that name no model.
     pub(crate) default_model: Option<String>,
     /// `[reasoning]`
     pub(crate) reasoning: Partial,
@@ -73,7 +73,7 @@ pub(crate) struct Config {
     pub(crate) profiles: Vec<Profile>,
     /// `[client]`
     pub(crate) client: ClientConfig,
-    /// What requests travel by.
+    /// The connections of requests.
     pub(crate) connections: Connections,
     /// The addresses that this process listens on itself.
     pub(crate) listeners: Vec<SocketAddr>,
@@ -83,20 +83,20 @@ pub(crate) struct Config {
     pub(crate) tools: Vec<tools::Tool>,
     /// `[mcp.NAME]`, in file order.
     pub(crate) mcp: Vec<tools::Mcp>,
-    /// `[budget]`: what a session of `think chat` or `think ask` may spend on reasoning.
+    /// `[budget]`: the reasoning budget of a session of `think chat` or `think ask`.
     pub(crate) budget: BudgetRules,
     /// `[chat] compress_at`: the share of the context window, in percent, at which the older part of a conversation is
     /// summarised; 0 is never.
     pub(crate) compress_at: u8,
-    /// `[chat] runaway`: what is done about thoughts that say the same again and again.
+    /// `[chat] runaway`: the reaction to thoughts that repeat themselves.
     pub(crate) runaway: Runaway,
     /// `[keys.NAME]`, in file order.
     pub(crate) keys: Vec<keys::GateKey>,
     /// `[server]`
     pub(crate) server: server::Server,
-    /// `[store]`, or the usual place; `None` where neither is said and no home folder is known.
+    /// `[store]`, or the usual place; `None` without a setting and a known home folder.
     pub(crate) store: Option<store::Store>,
-    /// There is a `[store]`: whoever wrote it wants one.
+    /// There is a `[store]`, so the user wants one.
     pub(crate) is_store_named: bool,
     /// `[traces]`
     pub(crate) traces: traces::Traces,
@@ -105,7 +105,7 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Whether anything in it says which model answers, or where one is. What a command of `think chat` writes does not.
+    /// Whether the file names a model or a provider. The settings that a command of `think chat` writes do not.
     pub(crate) fn names_models(&self) -> bool {
         self.default_model.is_some() || !self.models.is_empty() || !self.providers.is_empty()
     }
@@ -115,7 +115,7 @@ impl Config {
         self.models.iter().find(|entry| !entry.is_pattern())
     }
 
-    /// The model that stands in where no model is named, as far as the file says one.
+    /// The default model, if the file names one.
     pub(crate) fn named_default(&self) -> Option<&str> {
         let first = || self.first_model().map(|entry| entry.name.as_str());
         self.default_model.as_deref().or_else(first)
@@ -139,22 +139,22 @@ impl Config {
 #[derive(Clone, Debug)]
 pub(crate) struct ProviderEntry {
     pub(crate) name: String,
-    /// The built-in provider whose rules hold; `None` for one of the user's own.
+    /// The built-in provider whose rules hold; `None` for a user-defined one.
     pub(crate) extends: Option<String>,
     pub(crate) wire: Option<WireId>,
     pub(crate) base_url: Option<String>,
     /// The credential: `api_key`, or the first of `api_keys` that is there.
     pub(crate) key: Option<Credential>,
-    /// Where it stands, as part of a sentence.
+    /// The source of the credential, as part of a sentence.
     pub(crate) key_from: Option<String>,
     /// The further ones of `api_keys`, which the gateway takes turns with.
     pub(crate) more_keys: Vec<Secret>,
     pub(crate) contract: Option<Contract>,
-    /// What every request carries beside the credential.
+    /// The additional headers of every request.
     pub(crate) headers: Headers,
-    /// What may be asked of it within a minute.
+    /// The rate limits of requests to it.
     pub(crate) limits: RateLimits,
-    /// What becomes of its answers when their caller goes away.
+    /// The fate of its answers when their caller disconnects.
     pub(crate) on_disconnect: thinkthrough_gateway::OnDisconnect,
     /// The headers of the gateway's callers that go on to it besides those of its API.
     pub(crate) forward_headers: Vec<String>,
@@ -175,10 +175,10 @@ pub(crate) struct ModelEntry {
     /// The provider's own name for it; `None` passes the name through.
     pub(crate) model: Option<String>,
     pub(crate) contract: Option<Contract>,
-    /// What else is said about its form.
+    /// Further properties of its form.
     pub(crate) forms: forms::Forms,
     pub(crate) reasoning: Partial,
-    /// What it costs, in place of what is known of it.
+    /// Its price, in place of the known price.
     pub(crate) price: Option<Price>,
     /// How a gateway treats requests to it.
     pub(crate) handling: Handling,

@@ -80,7 +80,7 @@ pub(super) fn profile(section: Section<'_>) -> Result<Profile, String> {
 
 pub(super) fn contract(section: Section<'_>) -> Result<Option<Contract>, String> {
     let name = section.at("contract");
-    // No rule of a family, and nothing that was learned: thoughts go back only where a setting says so.
+    // No family rule and no learned facts apply: thoughts go back only if a setting says so.
     if let Some(text) = section.table.get("contract").and_then(toml::Value::as_str) {
         return match text {
             "none" => Ok(Some(Contract::NONE)),

@@ -1,4 +1,4 @@
-//! Where files stand that nobody named.
+//! The default paths of files.
 
 use std::path::{Path, PathBuf, absolute};
 
@@ -10,7 +10,7 @@ pub(super) fn config_file(lookup: Lookup<'_>) -> Option<PathBuf> {
     Some(base(lookup, "XDG_CONFIG_HOME", ".config")?.join("thinkthrough").join("config.toml"))
 }
 
-/// The folder that the store and its key stand in.
+/// The folder of the store and its key.
 pub(crate) fn data_folder(lookup: Lookup<'_>) -> Option<PathBuf> {
     Some(base(lookup, "XDG_DATA_HOME", ".local/share")?.join("thinkthrough"))
 }
@@ -23,8 +23,8 @@ fn base(lookup: Lookup<'_>, variable: &str, below_home: &str) -> Option<PathBuf>
     })
 }
 
-/// The folder of a configuration file, which relative paths in it begin with. A file that is named without one stands in
-/// the process's own; from here on that has a name like every other.
+/// Returns the folder of a configuration file, to which its relative paths refer. A file name without a folder means
+/// the process's own folder, whose absolute path is returned.
 pub(super) fn folder_of(file: &Path) -> PathBuf {
     let whole = absolute(file).unwrap_or_else(|_| file.to_owned());
     whole.parent().map(Path::to_owned).unwrap_or_default()

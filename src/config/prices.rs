@@ -1,4 +1,4 @@
-//! `[prices."PROVIDER/MODEL"]` and `[models.NAME] price`: what models cost, in place of the built-in prices.
+//! `[prices."PROVIDER/MODEL"]` and `[models.NAME] price`: prices of models, in place of the built-in ones.
 
 use super::Config;
 use super::table::Section;
@@ -6,7 +6,7 @@ use thinkthrough_core::price::{Day, Price, Rates, micro};
 use thinkthrough_core::provider::glob;
 use toml::Value;
 
-/// `[prices."PROVIDER/MODEL"]`; a `*` in the name stands for any run of letters.
+/// `[prices."PROVIDER/MODEL"]`; a `*` in the name matches any run of letters.
 #[derive(Clone, Debug)]
 pub(crate) struct PriceEntry {
     pub(crate) name: String,
@@ -14,8 +14,9 @@ pub(crate) struct PriceEntry {
 }
 
 impl Config {
-    /// What `[prices]` says of a model of this provider, which has the rules of that built-in one: under the provider's
-    /// own name first; the entry with the most letters that matches, of equals the first.
+    /// Returns the price of a model in `[prices]`. Entries with the provider's own name come first, then entries with
+    /// the name of the built-in provider whose rules it has. The matching entry with the most letters wins, and the
+    /// first of equal ones.
     pub(crate) fn price_for(
         &self,
         provider: &str,
@@ -26,7 +27,7 @@ impl Config {
         let best = |provider: &str| {
             let name = format!("{provider}/{model}");
             let matching = self.prices.iter().filter(|entry| glob(&entry.name, &name));
-            // Of equals `max_by_key` takes the last one.
+            // `max_by_key` returns the last of equal elements.
             matching.rev().max_by_key(|entry| letters(entry)).map(|entry| entry.price)
         };
         best(provider).or_else(|| best(extends?))
@@ -77,7 +78,7 @@ fn day(section: Section<'_>) -> Result<Option<Day>, String> {
     day.map(Some).ok_or_else(|| section.wrong("as_of", "a day as 2026-11-23"))
 }
 
-/// Dollars in micro-dollars. A number is read by its digits, so that nothing is rounded.
+/// Converts dollars to micro-dollars. Reads a number by its digits to avoid rounding.
 pub(super) fn amount(section: Section<'_>, key: &str) -> Result<Option<u64>, String> {
     let text = match section.table.get(key) {
         None => return Ok(None),

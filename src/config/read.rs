@@ -56,8 +56,8 @@ fn in_a_line(text: &str, error: &toml::de::Error) -> String {
     format!("line {line}, column {column}: {message}; `think config check` shows the place")
 }
 
-/// The message for a number that exceeds TOML's range. It names the key, which the parser does not report: `number` is
-/// replaced by two small numbers, and the results are compared.
+/// The message for a number that exceeds TOML's range. It names the key, which the parser does not report: `number`
+/// is replaced by two small numbers, and the results are compared.
 pub(super) fn too_large(text: &str, error: &toml::de::Error) -> Option<String> {
     let span = error.span()?;
     let number = text.get(span.clone())?;

@@ -1,7 +1,7 @@
 //! Checks that names in the configuration (providers, models, roles) exist, and that its variables are set.
 //!
-//! The checks read the TOML tables and not the parsed [`Config`](super::Config), so that they also work if another part
-//! of the file is invalid.
+//! The checks read the TOML tables and not the parsed [`Config`](super::Config), so that they also work if another
+//! part of the file is invalid.
 
 use super::places::Lookup;
 use crate::nearest::nearest;

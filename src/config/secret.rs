@@ -7,7 +7,7 @@ use thinkthrough_client::Secret;
 use thinkthrough_store::{StoreError, read_private};
 use toml::Value;
 
-/// Where values are found that the configuration only names.
+/// The sources of values that the configuration only names.
 #[derive(Clone, Copy)]
 pub(super) struct Sources<'a> {
     /// The environment.
@@ -21,8 +21,7 @@ pub(super) struct Sources<'a> {
 pub(crate) enum Credential {
     /// It is there.
     Given(Secret),
-    /// The environment variables that it should stand in, joined by `or`, hold nothing. That is no error until the
-    /// credential is needed.
+    /// The environment variables for it, joined by `or`, are empty. That is no error until the credential is needed.
     Missing(String),
 }
 
@@ -58,7 +57,7 @@ pub(super) fn api_key(
     Ok((Some(first), given.collect()))
 }
 
-/// Where a provider's key is said to stand, for sentences about a key that is not accepted.
+/// Returns the configured place of a provider's key, for messages about a rejected key.
 pub(super) fn source(section: Section<'_>) -> Option<String> {
     let at = |key: &str| format!("`{}`", section.at(key));
     let Some(value) = section.table.get("api_key") else {
@@ -72,7 +71,7 @@ pub(super) fn source(section: Section<'_>) -> Option<String> {
     })
 }
 
-/// A string, the name of an environment variable, or that of a file that nobody else may read.
+/// Reads a string, an environment variable, or a file that only the user may read.
 pub(super) fn one(value: &Value, at: &str, sources: Sources<'_>) -> Result<Credential, String> {
     const FORMS: &str = "must be a string, { env = \"NAME\" } or { file = \"FILE\" }";
     let table = match value {

@@ -9,16 +9,16 @@ use thinkthrough_limits::Limit;
 use thinkthrough_store::{KeySource, Limits, Location};
 use toml::Value;
 
-/// Where conversations and thoughts are kept.
+/// The place of conversations and thoughts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Store {
     /// The database; neither a file nor its folder need exist yet.
     pub(crate) location: Location,
-    /// Where the master key comes from.
+    /// The source of the master key.
     pub(crate) key: KeySource,
-    /// How long the vault of a gateway keeps what, and how much of it.
+    /// The age and quota of records in the vault of a gateway.
     pub(crate) limits: Limits,
-    /// Where traces wait for a server; a file has its journal beside it.
+    /// The folder of traces that wait for a server; a store in a file has its journal beside it.
     pub(crate) spool: Option<PathBuf>,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn store(
     }))
 }
 
-/// What the vault keeps; what is not said is as usual.
+/// Reads the limits of the vault; a missing limit has its default.
 fn vault_limits(section: Section<'_>) -> Result<Limits, String> {
     const DAY: u64 = 24 * 60 * 60;
     let most = |limit: Limit| match limit {
@@ -90,7 +90,7 @@ fn vault_limits(section: Section<'_>) -> Result<Limits, String> {
     })
 }
 
-/// The folder in which traces wait for a server; `None`: in memory only.
+/// Reads the folder of traces that wait for a server; `None` keeps them in memory only.
 fn spool(value: &Value, folder: &Path) -> Result<Option<PathBuf>, String> {
     match value {
         Value::Boolean(false) => Ok(None),
@@ -103,14 +103,15 @@ fn is_server(url: &str) -> bool {
     url.starts_with("postgres://") || url.starts_with("postgresql://")
 }
 
-/// A file whose key stands beside it, under the same name.
+/// Describes a store in a file, with its key in a file beside it under the same name.
 fn beside(file: PathBuf) -> Store {
     let key = KeySource::File(file.with_extension("key"));
     Store { location: Location::Sqlite(file), key, limits: Limits::default(), spool: None }
 }
 
 fn sqlite(url: &str, folder: &Path) -> Result<PathBuf, String> {
-    // The number of slashes says nothing: `sqlite:a.db` and `sqlite://a.db` are relative, `sqlite:///a.db` is not.
+    // The number of slashes matters only in this way: `sqlite:a.db` and `sqlite://a.db` are relative,
+    // `sqlite:///a.db` is not.
     let path = url.strip_prefix("sqlite:").map(|path| path.strip_prefix("//").unwrap_or(path));
     match path.filter(|path| !path.is_empty() && !path.starts_with(':')) {
         Some(path) => Ok(from_file(folder, path)),

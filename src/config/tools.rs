@@ -1,4 +1,4 @@
-//! `[tools.NAME]` and `[mcp.NAME]`: what the model may do, and whose tools are on offer.
+//! `[tools.NAME]` and `[mcp.NAME]`: the permissions of tools, and the servers of further tools.
 
 use super::secret::{Credential, Sources, one};
 use super::table::Section;
@@ -9,7 +9,7 @@ use thinkthrough_chat::Permission;
 pub(crate) struct Tool {
     /// The tool's name as the model calls it.
     pub(crate) name: String,
-    /// What happens when the model calls it.
+    /// The reaction when the model calls it.
     pub(crate) permission: Permission,
 }
 

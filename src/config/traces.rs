@@ -1,4 +1,4 @@
-//! `[traces]`: the audit copy of what models thought.
+//! `[traces]`: the audit copy of the models' thoughts.
 
 use super::limits::limit;
 use super::table::Section;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use thinkthrough_limits::Limit;
 use thinkthrough_store::{Limits, TRACE_AGE};
 
-/// The audit copy of what models thought.
+/// The audit copy of the models' thoughts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Traces {
     /// Whether any is written.
@@ -23,7 +23,7 @@ impl Default for Traces {
     }
 }
 
-/// `[traces]`; what it does not say is as usual.
+/// Reads `[traces]`; a missing setting has its default.
 pub(super) fn traces(section: Option<Section<'_>>) -> Result<Traces, String> {
     const DAY: u64 = 24 * 60 * 60;
     let Some(section) = section else { return Ok(Traces::default()) };

@@ -1,15 +1,14 @@
-//! Whether a configuration file says what its user wants: one that somebody else may write can name any command and any
-//! address.
+//! Checks that only its user can write a configuration file, because the file can name any command and any address.
 
 use std::fs::{self, File, Metadata};
 use std::io::Read as _;
 use std::path::Path;
 
-/// The text of a configuration file that nobody but its user and root may write.
+/// Reads a configuration file that only its user and root may write.
 pub(super) fn read(path: &Path) -> Result<String, String> {
     let no = |error| format!("the configuration `{}` cannot be read: {error}", path.display());
     let mut file = File::open(path).map_err(no)?;
-    // Of the open file, so that what is judged is what is read.
+    // Checks the open file, so that no other file can be read in its place.
     refuse_others(path, &file.metadata().map_err(no)?)?;
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(no)?;
@@ -25,13 +24,13 @@ enum Fault {
     Owner,
 }
 
-/// What decides.
+/// The metadata that the check uses.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
     uid: u32,
     mode: u32,
     is_folder: bool,
-    /// Nobody but the owner is in its group.
+    /// The owner is the only member of its group.
     is_private_group: bool,
 }
 
@@ -40,10 +39,10 @@ const OTHERS_WRITE: u32 = 0o002;
 /// In such a folder only the owner of a file can put another in its place.
 const STICKY: u32 = 0o1000;
 
-/// What lets somebody else write, if anything does.
+/// Returns the reason why another user could write, if there is one.
 ///
-/// Root reads a file of any owner: in a container it is the only user, and files from outside belong to whoever started
-/// it; on a machine of several it was asked for by name.
+/// Root reads a file of any owner. In a container, root is the only user, and files from outside belong to the user
+/// who started it. On a machine of several users, the file was named explicitly.
 fn fault(facts: Facts, user: u32) -> Option<Fault> {
     let Facts { uid, mode, is_folder, is_private_group } = facts;
     if uid != user && uid != 0 && user != 0 {
@@ -75,7 +74,7 @@ fn refuse_others(path: &Path, file: &Metadata) -> Result<(), String> {
         Err(format!("the configuration `{}` is not used: {what}`{shown}` {why}", path.display()))
     };
     refuse(path, facts(file), "")?;
-    // Behind links, because there the file is put in its place.
+    // Checks the folder of the link's target, because a file is replaced there.
     let real = fs::canonicalize(path).ok();
     match real.as_deref().and_then(Path::parent).and_then(|it| Some((it, fs::metadata(it).ok()?))) {
         Some((folder, found)) => refuse(folder, facts(&found), "its folder "),
@@ -100,7 +99,8 @@ fn facts(of: &Metadata) -> Facts {
     }
 }
 
-/// Whether nobody is in a group but the user who has its name and number, as most systems make one for each user.
+/// Whether the only member of a group is the user who has its name and number, as most systems make one group for
+/// each user.
 fn has_no_guests(groups: &str, gid: u32) -> bool {
     let fields = |line: &str| line.split(':').map(str::to_owned).collect::<Vec<_>>();
     groups.lines().map(fields).all(|fields| match fields.as_slice() {
@@ -134,7 +134,7 @@ mod tests {
             (file(ME, 0o600, false), ME, None),
             (file(ME, 0o644, false), ME, None),
             (file(0, 0o644, true), ME, None),
-            // Whose umask is 002 has a group of their own.
+            // A user with the umask 002 has a group of their own.
             (file(ME, 0o664, true), ME, None),
             (file(ME, 0o664, false), ME, Some(Fault::Mode)),
             (file(0, 0o664, false), ME, Some(Fault::Mode)),

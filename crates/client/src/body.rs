@@ -27,12 +27,12 @@ const CHANNEL_CHUNKS: usize = 16;
 
 /// The body of an answer, as it arrives.
 ///
-/// It ends with nothing after a whole answer and with one error after a broken one; what came before
-/// the error has been delivered. Dropping it cancels the request: the upstream sees a closed
-/// connection (HTTP/1.1) or a reset stream (HTTP/2).
+/// The stream ends without an item after a whole answer, and with one error after a broken answer; the bytes before
+/// the error have been delivered. Dropping it cancels the request: the upstream sees a closed connection (HTTP/1.1)
+/// or a reset stream (HTTP/2).
 pub struct BodyStream {
     source: Source,
-    /// What was read already and put back.
+    /// Bytes that were read already and put back.
     ahead: Option<Bytes>,
     inflate: Option<Inflate>,
     scrubber: Option<Scrubber>,
@@ -41,11 +41,11 @@ pub struct BodyStream {
     clock: Option<Clock>,
     cap: Option<Cap>,
     gauge: Option<Gauge>,
-    /// Comes behind what was given last.
+    /// An error to return after the last item.
     broken: Option<ClientError>,
 }
 
-/// Where the body comes from, put in words only if an error needs them.
+/// The source of the body, put in words only if an error needs them.
 #[derive(Default)]
 enum Target {
     #[default]
@@ -111,7 +111,7 @@ impl BodyStream {
         Self { source, ahead, inflate, scrubber, target, received, clock, cap, gauge, broken }
     }
 
-    /// Takes these secrets out of what comes from now on.
+    /// Removes these secrets from the following bytes.
     pub(crate) fn without(mut self, secrets: Secrets) -> Self {
         self.scrubber = Some(secrets).filter(|secrets| !secrets.is_empty()).map(Scrubber::new);
         self
@@ -131,8 +131,8 @@ impl BodyStream {
         self
     }
 
-    /// Breaks the body off where it has more bytes than these caps grant, or takes longer from now on: for whoever keeps
-    /// what comes.
+    /// Breaks the body off if it exceeds the bytes of these caps, or takes longer than they allow from now on: for
+    /// callers that store the body.
     #[must_use]
     pub fn within(mut self, caps: AnswerCaps) -> Self {
         let until = Box::pin(sleep_until(after(Instant::now(), caps.time)));
@@ -152,17 +152,18 @@ impl BodyStream {
     /// # Errors
     ///
     /// [`ClientError::Closed`] after a truncated body, [`ClientError::Timeout`] after silence,
-    /// [`ClientError::Protocol`] after a damaged one. Nothing follows an error.
+    /// [`ClientError::Protocol`] after a damaged one. An error is the last item.
     pub async fn next(&mut self) -> Option<Result<Bytes, ClientError>> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// How many bytes of a stream's event came whose end did not come yet, where its events are counted.
+    /// The number of bytes of an event whose end has not arrived, if the events are counted.
     pub fn unfinished(&self) -> usize {
         self.gauge.as_ref().map_or(0, Gauge::unfinished)
     }
 
-    /// Puts bytes back that [`next`](Self::next) gave: they are the next again, before all that was put back earlier.
+    /// Puts bytes back that [`next`](Self::next) returned. They come next again, before all bytes that were put back
+    /// earlier.
     pub fn put_back(&mut self, bytes: Bytes) {
         self.ahead = match self.ahead.take() {
             Some(ahead) => Some([bytes, ahead].concat().into()),
@@ -180,7 +181,7 @@ impl BodyStream {
             None => ready!(self.poll_item(cx)).map(|item| self.take(item?)),
         };
         if !matches!(item, Some(Ok(_))) {
-            // Whoever still holds a finished body must not hold a connection with it.
+            // A caller that keeps a finished body must not keep its connection.
             self.source = Source::Done;
             self.clock = None;
         }
@@ -203,9 +204,9 @@ impl BodyStream {
         Ok(whole.into_bytes())
     }
 
-    /// Reads what an error's body has to say: at most `limit` bytes, for at most ten seconds, and
-    /// whatever came if it breaks off. Of a key that the upstream quotes with its middle left out, nothing is left but
-    /// what kind of key it is.
+    /// Reads the body of an error: at most `limit` bytes, for at most ten seconds, and the received part if it breaks
+    /// off. If the upstream quotes a key with its middle left out, only the first letters stay, which show the kind
+    /// of key.
     pub async fn collect_error(mut self, limit: usize) -> Bytes {
         let secrets = self.scrubber.as_ref().map(Scrubber::secrets);
         let mut whole = Joined::default();
@@ -314,7 +315,7 @@ impl BodyStream {
             Source::Whole(bytes) => Some(Ok(std::mem::take(bytes))),
             Source::Channel(receiver) => ready!(receiver.poll_recv(cx))
                 .map(|piece| piece.map_err(|detail| self.closed(detail))),
-            // Trailers carry nothing that an API defines, but they are a sign of life.
+            // Trailers carry no data that an API defines, but they are a sign of life.
             Source::Body(body) => ready!(Pin::new(body).poll_frame(cx)).map(|frame| {
                 frame
                     .map(|frame| frame.into_data().unwrap_or_default())
@@ -369,7 +370,7 @@ impl BodySender {
 
     /// Breaks the body off, as a lost connection would.
     pub async fn cut(self, detail: &str) {
-        // A reader that has gone away misses nothing.
+        // If the reader is gone, the error is not needed.
         let _ = self.0.send(Err(detail.to_owned())).await;
     }
 
@@ -411,7 +412,8 @@ impl Clock {
         let deadline = after(self.last, limit);
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
         loop {
-            // A timer that rings too early is set again then; one that would ring too late, now.
+            // The timer is never late: a timer beyond the deadline is moved here, and a timer that rings too early is
+            // set again.
             if timer.deadline() > deadline {
                 timer.as_mut().reset(deadline);
             }
@@ -424,7 +426,7 @@ impl Clock {
     }
 }
 
-/// Joins chunks, without a copy where there is only one.
+/// Joins chunks, without a copy if there is only one.
 #[derive(Default)]
 struct Joined {
     first: Bytes,

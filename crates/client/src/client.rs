@@ -53,7 +53,7 @@ struct Inner {
 }
 
 impl Client {
-    /// Prepares connections; none is opened, and the only file read is `ca_file`.
+    /// Prepares connections, but opens no connection; the only file read is `ca_file`.
     ///
     /// # Errors
     ///
@@ -123,8 +123,7 @@ pub struct Response {
     pub version: Version,
     /// The headers; without those of a compression that was undone.
     pub headers: HeaderMap,
-    /// What travels beside the answer; handing them on keeps the letter case of its header names
-    /// over HTTP/1.1.
+    /// Further data of the answer. If the caller passes it on, header names keep their letter case over HTTP/1.1.
     pub extensions: Extensions,
     /// The body.
     pub body: BodyStream,
@@ -145,8 +144,8 @@ impl Response {
         let (mut head, incoming) = answer.into_parts();
         if head.headers.contains_key(CONTENT_LENGTH) && head.headers.contains_key(TRANSFER_ENCODING)
         {
-            // Whoever reads it next may believe the other one, and take the rest for an answer of its own (RFC 9112,
-            // 6.3). Its connection is closed with it.
+            // The next reader may trust the other header, and take the rest for an answer of its own (RFC 9112, 6.3).
+            // The connection is closed together with the answer.
             let detail = "it has a `content-length` and a `transfer-encoding`".to_owned();
             return Err(ClientError::Protocol { target: shown(url), detail });
         }
@@ -164,7 +163,7 @@ impl Response {
         })
     }
 
-    /// Takes the credential of its request out of everything that comes back.
+    /// Removes the credential of the request from its answer.
     pub(crate) fn without(mut self, secrets: Secrets) -> Self {
         if !secrets.is_empty() {
             secrets.leave_headers(&mut self.headers);
@@ -252,7 +251,7 @@ pub(crate) fn silent(url: &Uri, timeouts: Timeouts) -> ClientError {
     ClientError::Timeout { target: shown(url), phase: Phase::FirstByte, after }
 }
 
-/// Finds out what an engine's error means.
+/// Translates an engine's error.
 fn explain(url: &Uri, error: &hyper_util::client::legacy::Error) -> ClientError {
     if let Some(own) = cause::<ClientError>(error) {
         return own.clone();

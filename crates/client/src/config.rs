@@ -5,12 +5,12 @@ use tokio::time::Instant;
 
 use crate::ProxyRules;
 
-/// Everything that shapes connections, the same for all requests of one [`Client`](crate::Client).
+/// The settings of connections, the same for all requests of one [`Client`](crate::Client).
 ///
-/// Nothing here is read from the environment; the binary passes in what it found there.
+/// The crate does not read the environment; the binary passes it in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientConfig {
-    /// How much of one answer is taken by whoever keeps it.
+    /// The limits of one answer, for callers that store it.
     pub answer: AnswerCaps,
     /// A PEM file with certificate authorities to trust in addition to the built-in ones.
     pub ca_file: Option<PathBuf>,
@@ -20,11 +20,11 @@ pub struct ClientConfig {
     pub http2_prior_knowledge: bool,
     /// How many bytes of an error's body are worth keeping.
     pub max_error_body: usize,
-    /// Which requests go through which proxy.
+    /// The choice of a proxy for each request.
     pub proxy: ProxyRules,
     /// How long each phase of a request may be silent.
     pub timeouts: Timeouts,
-    /// The `user-agent` of requests that bring none of their own.
+    /// The `user-agent` of requests without one.
     pub user_agent: String,
 }
 
@@ -42,8 +42,7 @@ impl Default for ClientConfig {
     }
 }
 
-/// How much of one answer is taken by whoever keeps it: a guard against an upstream that never ends, far beyond what any
-/// honest one says.
+/// Limits of one answer for callers that store it: a guard against an endless answer, far beyond any honest one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerCaps {
     /// The most bytes.
@@ -75,7 +74,7 @@ impl Default for AnswerCaps {
 /// A model that thinks may send nothing for many minutes, so only silence is limited, and generously.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// From the start until the connection stands: name, TCP, proxy and TLS together.
+    /// Until the connection is established: name, TCP, proxy and TLS together.
     pub connect: Duration,
     /// From the start until the first byte of the answer's body, because servers send the head of
     /// an answer before, during or after the thinking.
@@ -94,7 +93,7 @@ impl Default for Timeouts {
     }
 }
 
-/// Adds a limit to an instant; a limit beyond what the clock can hold never passes.
+/// Adds a limit to an instant; a limit beyond the range of the clock never passes.
 pub(crate) fn after(start: Instant, limit: Duration) -> Instant {
     const NEVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
     start.checked_add(limit.min(NEVER)).unwrap_or(start)

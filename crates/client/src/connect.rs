@@ -161,7 +161,7 @@ impl Socket {
         Socket(SockRef::from(stream).try_clone().ok())
     }
 
-    /// Bounds what the kernel reads ahead. Many answers share a connection of HTTP/2, which has windows of its own.
+    /// Bounds the read-ahead of the kernel. HTTP/2 has its own windows, because many answers share a connection.
     fn bound(self, is_h2: bool) {
         if let Some(socket) = self.0.filter(|_| !is_h2) {
             // A socket that cannot do that still works.
@@ -218,7 +218,7 @@ impl AsyncWrite for InPieces {
     }
 }
 
-/// Says that it is the proxy which could not be reached, not the server behind it.
+/// Reports that the proxy could not be reached, in contrast to the server behind it.
 fn unusable(proxy: &Proxy, error: ClientError) -> ClientError {
     let transient = error.is_transient();
     let detail = match error {
@@ -298,7 +298,7 @@ impl Write for Conn {
     }
 }
 
-/// The system's resolver, with an error of our own, so that a wrong name is told from a dead server.
+/// The system's resolver with an error type of our own, to distinguish a wrong name from a dead server.
 #[derive(Clone)]
 struct Resolver(GaiResolver);
 

@@ -22,22 +22,22 @@ pub enum ClientError {
     Closed {
         /// The address that was asked.
         target: String,
-        /// How many bytes of the body arrived; nothing if not even the head of the answer did.
+        /// The received bytes of the body; `None` if not even the head of the answer arrived.
         received: Option<u64>,
-        /// What the connection said.
+        /// The error of the connection.
         detail: String,
     },
-    /// A stream has more of something than is taken.
+    /// A stream exceeds a limit.
     #[error("`{target}` sent {what} than the limit of {limit}; raise `client.{}` if it is honest", .what.setting())]
     Excess {
         /// The address that was asked.
         target: String,
-        /// What there was too much of.
+        /// The part that exceeds the limit.
         what: Excess,
         /// The limit.
         limit: usize,
     },
-    /// The configuration cannot work, whatever is asked: the user has to change it.
+    /// The configuration cannot work for any request: the user has to change it.
     #[error("{0}")]
     Config(String),
     /// No connection to the server: it is not running, or the address is wrong.
@@ -45,7 +45,7 @@ pub enum ClientError {
     Connect {
         /// The address that was tried.
         target: String,
-        /// What the operating system said.
+        /// The error of the operating system.
         detail: String,
     },
     /// The host's name has no address: a typing error, or no network.
@@ -53,10 +53,10 @@ pub enum ClientError {
     Dns {
         /// The name that was looked up.
         host: String,
-        /// What the resolver said.
+        /// The error of the resolver.
         detail: String,
     },
-    /// What came back is not HTTP, or is encoded in a way that was not asked for.
+    /// The answer is not HTTP, or has an encoding that was not requested.
     ///
     /// The upstream is at fault, or the address belongs to something else.
     #[error(
@@ -68,7 +68,7 @@ pub enum ClientError {
         /// The rule that was broken.
         detail: String,
     },
-    /// The request's own gate did not let it out; nobody was asked.
+    /// The request's own gate held it back; no request was sent.
     #[error("{0}")]
     Held(Held),
     /// The proxy refused or failed; the server behind it was never reached.
@@ -78,7 +78,7 @@ pub enum ClientError {
     Proxy {
         /// The proxy, without its credential.
         proxy: String,
-        /// What it did, as the rest of a sentence.
+        /// The failure of the proxy, as the rest of a sentence.
         detail: String,
         /// Whether a later try may succeed.
         transient: bool,
@@ -93,13 +93,13 @@ pub enum ClientError {
         target: String,
         /// The redirect's status.
         status: u16,
-        /// Where it points, without its query.
+        /// The target of the redirect, without its query.
         location: String,
     },
     /// The request itself cannot be sent: its URL, a header or a credential is malformed.
     #[error("{0}")]
     Request(String),
-    /// Nothing happened for too long in one phase of the request.
+    /// Nothing arrived for too long in one phase of the request.
     #[error(
         "`{target}` {phase} within {}; raise `client.{}` if that is too short",
         Seconds(*.after),
@@ -108,7 +108,7 @@ pub enum ClientError {
     Timeout {
         /// The address that was asked.
         target: String,
-        /// What was being waited for.
+        /// The phase in which the time ran out.
         phase: Phase,
         /// How long.
         after: Duration,
@@ -118,20 +118,20 @@ pub enum ClientError {
     Tls {
         /// The host, or the proxy, whose proof failed.
         host: String,
-        /// What is wrong, and what to do.
+        /// The problem, and the remedy.
         detail: String,
     },
     /// The account's credential was not exchanged for a token.
     #[error("`{target}` gives no access token ({detail}); check the credential")]
     Token {
-        /// Where tokens come from.
+        /// The address of the token endpoint.
         target: String,
-        /// What it said instead.
+        /// The error in its answer.
         detail: String,
         /// Whether a later try may succeed.
         transient: bool,
     },
-    /// The answer is larger than the caller's limit; nothing of it was kept.
+    /// The answer is larger than the caller's limit; the received part was dropped.
     #[error("the answer of `{target}` is larger than the limit of {limit} bytes")]
     TooLarge {
         /// The address that was asked.
@@ -142,10 +142,10 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Says whether a later try of the same request may succeed although this one failed.
+    /// Whether a later attempt at the same request may succeed.
     ///
-    /// True only where no byte of an answer came and the fault looks passing.
-    /// A first-byte time-out is not among them: the model was probably thinking, and is billed.
+    /// True only if no byte of an answer arrived and the fault is likely to pass. Not true for a first-byte time-out:
+    /// the model was probably thinking, and is billed.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Closed { received, .. } => received.is_none(),
@@ -168,7 +168,7 @@ impl ClientError {
 }
 
 impl ClientError {
-    /// Says whether the upstream may have made, and billed, an answer of which nothing or only a part came.
+    /// Whether the upstream may have made, and billed, an answer that did not arrive completely.
     #[must_use]
     pub fn may_be_billed(&self) -> bool {
         match self {
@@ -192,8 +192,8 @@ impl ClientError {
         }
     }
 
-    /// Says what happened to somebody who may know whose answer it was to be, and not where it was to come from: no
-    /// address, no name of a host, and nothing that a resolver or a proxy said.
+    /// Describes the failure for a caller that may know the name of the model's provider, but not its address:
+    /// without addresses, host names, and messages of a resolver or a proxy.
     #[must_use]
     pub fn told(&self, who: &str) -> String {
         let named = match self {
@@ -230,7 +230,7 @@ impl ClientError {
     }
 }
 
-/// What a stream has too much of.
+/// The part of a stream that exceeds its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Excess {
     /// A line is too long.
@@ -263,10 +263,10 @@ impl fmt::Display for Excess {
     }
 }
 
-/// What a request was waiting for when its time ran out.
+/// The phase of a request in which its time ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// The end of the answer's body, for whoever takes no longer one.
+    /// The end of the answer's body, for callers with a time cap for it.
     Answer,
     /// The host's address and the connection.
     Connect,
@@ -321,7 +321,7 @@ pub fn shown(uri: &Uri) -> String {
     out
 }
 
-/// Joins an error with everything that caused it, outermost first, without saying a thing twice.
+/// Joins an error with its causes, outermost first, and leaves out repetitions.
 pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -1,4 +1,5 @@
-//! The lines and events of a stream, counted as its bytes go by: what has no end is known before it is kept.
+//! Counts the lines and events of a stream as its bytes go by, so that an endless line or event is noticed before it
+//! is stored.
 
 use crate::config::AnswerCaps;
 use crate::error::Excess;
@@ -14,7 +15,7 @@ pub enum Events {
     Sized,
 }
 
-/// Counts what goes by.
+/// Counts lines, events and their bytes.
 #[derive(Debug)]
 pub(crate) struct Gauge {
     events: Events,
@@ -26,9 +27,9 @@ pub(crate) struct Gauge {
     is_after_return: bool,
     /// The length of a message, as far as it came.
     length: Vec<u8>,
-    /// What is still to come of it.
+    /// The bytes of the message that are still to come.
     left: usize,
-    /// How many of the bytes that were taken last belong to events that are over.
+    /// How many bytes of the last piece belong to finished events.
     over: usize,
     /// The body is no stream of messages that say their length.
     is_none: bool,
@@ -50,7 +51,7 @@ impl Gauge {
         }
     }
 
-    /// The next bytes; says what there is too much of, with the limit.
+    /// Counts the next bytes. Returns the exceeded limit as an error.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<(), (Excess, usize)> {
         self.over = 0;
         match self.events {
@@ -74,7 +75,7 @@ impl Gauge {
 
     fn lines(&mut self, mut bytes: &[u8]) -> Result<(), (Excess, usize)> {
         let all = bytes.len();
-        // A piece without bytes says nothing about what follows a carriage return.
+        // An empty piece does not tell whether a line feed follows the carriage return.
         if !bytes.is_empty() && std::mem::take(&mut self.is_after_return) {
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
         }
@@ -112,7 +113,7 @@ impl Gauge {
         if self.event > limit { Err((Excess::Event, limit)) } else { Ok(()) }
     }
 
-    /// An event is over; one without anything in it is none.
+    /// Ends an event. An empty event does not count.
     fn end(&mut self) -> Result<(), (Excess, usize)> {
         self.count += usize::from(self.event > 0);
         self.event = 0;
@@ -126,7 +127,8 @@ impl Gauge {
             if self.left == 0 {
                 if self.length.is_empty() {
                     self.over = all - bytes.len();
-                    // No message has 16 MiB. Its reader reports what comes in place of one, as a text or a page.
+                    // No message has 16 MiB, so this is a text or a page in place of messages. The reader of the body
+                    // reports it.
                     self.is_none |= bytes.first().is_some_and(|first| *first != 0);
                 }
                 if self.is_none {
@@ -140,7 +142,7 @@ impl Gauge {
                 self.length.clear();
                 self.event = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
                 self.within_event()?;
-                // One that is shorter than its own head is a finding of whoever reads it.
+                // The reader of the body reports a message that is shorter than its own head.
                 self.left = self.event.saturating_sub(length.len());
                 self.end()?;
             }
@@ -156,7 +158,7 @@ impl Gauge {
 mod tests {
     use super::*;
 
-    /// What a stream has too much of, however it is cut.
+    /// Returns the exceeded limit of a stream, which must be the same for all cuts.
     fn excess(events: Events, caps: AnswerCaps, stream: &[u8]) -> Option<Excess> {
         let mut all = (1..=stream.len()).map(|size| {
             let mut gauge = Gauge::new(events, caps);

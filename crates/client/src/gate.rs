@@ -1,4 +1,4 @@
-//! What stands before each try of a request.
+//! The gate that each attempt of a request must pass.
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -10,16 +10,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Lets the tries of a request out, one by one: the first, and each further one that a policy, or a server that takes
-/// only the plainer form, asks for.
+/// Lets the attempts of a request out, one by one: the first, and each further one. A retry policy makes further
+/// attempts, and so does a server that accepts only the plainer form.
 pub trait Gate: Send + Sync {
-    /// Comes back when one more try may go out, or may not.
+    /// Returns when it is decided whether one more attempt may go out.
     fn pass(&self) -> Passing<'_>;
 
-    /// The last byte of the try was handed to its connection. Not told of one without a body.
+    /// The last byte of the attempt was handed to its connection. Not called for an attempt without a body.
     fn sent(&self) {}
 
-    /// The head of its answer is there.
+    /// The head of the answer has arrived.
     fn heard(&self) {}
 }
 
@@ -65,7 +65,7 @@ pub type Passing<'a> = Pin<Box<dyn Future<Output = Result<(), Held>> + Send + 'a
 /// A try that may not go out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Why, as a sentence for whoever asked.
+    /// The reason, as a sentence for the caller.
     pub message: String,
     /// When it would be let out.
     pub retry_after: Duration,

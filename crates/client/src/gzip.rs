@@ -7,10 +7,10 @@ use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 
 /// An honest answer shrinks to a hundredth at most; more is an attack on memory.
 const MAX_RATIO: u64 = 100;
-/// Below this much text the ratio says nothing.
+/// The ratio is not checked for a smaller output.
 const FREE_OUTPUT: u64 = 1024 * 1024;
 
-/// Undoes a compression that nobody asked for, chunk by chunk, and holds back nothing that is complete.
+/// Decompresses an answer whose compression was not requested, chunk by chunk. Returns complete data at once.
 pub(crate) struct Inflate {
     decoder: MultiGzDecoder<Sink>,
     encoded: u64,
@@ -20,16 +20,16 @@ pub(crate) struct Inflate {
 /// Why compressed bytes could not be undone.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum InflateError {
-    /// The data are damaged, or suspiciously small for what they hold.
+    /// The data are damaged, or suspiciously small for their content.
     Corrupt(String),
-    /// The data end before they are whole, or are not what their checksum says.
+    /// The data are truncated, or do not match their checksum.
     Incomplete,
 }
 
 impl Inflate {
-    /// Looks whether an answer is compressed and takes the headers out that speak of it.
+    /// Detects the compression of an answer, and removes its headers.
     ///
-    /// Gives nothing for an answer that is not compressed, and the encoding's name if it is not gzip.
+    /// Returns `None` for an uncompressed answer, and the encoding's name as an error if it is not gzip.
     pub(crate) fn for_headers(headers: &mut HeaderMap) -> Result<Option<Self>, String> {
         let named: Vec<String> = headers
             .get_all(CONTENT_ENCODING)
@@ -65,7 +65,7 @@ impl Inflate {
         if self.encoded == 0 {
             return Ok(Bytes::new());
         }
-        // The decoder compares length and checksum here; it cannot tell why they do not fit.
+        // The decoder compares length and checksum here; it cannot tell which of them differs.
         self.decoder.try_finish().map_err(|_| InflateError::Incomplete)?;
         Ok(self.take())
     }

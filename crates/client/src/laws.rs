@@ -1,4 +1,4 @@
-//! Laws of what comes from an upstream, under the driver of the core's laws.
+//! Laws about upstream data, under the driver of the core's laws.
 
 use crate::config::AnswerCaps;
 use crate::events::{Events, Gauge};
@@ -30,8 +30,8 @@ const WORDS: &[&[u8]] = &[
     b"\xff\xff\xff\xff",
 ];
 
-/// However a stream is cut, the same is said of it: whether there is too much of something, and, for lines, how many of its
-/// bytes belong to events that are over.
+/// The cuts of a stream do not change its measure: whether a limit is exceeded, and, for lines, how many bytes belong
+/// to finished events.
 fn a_stream_is_measured_the_same_however_it_is_cut(bytes: &[u8]) {
     let &[kind, seed, cap, ref stream @ ..] = bytes else { return };
     let events = [Events::Lines, Events::Ndjson, Events::Sized][usize::from(kind) % 3];
@@ -41,12 +41,12 @@ fn a_stream_is_measured_the_same_however_it_is_cut(bytes: &[u8]) {
     let split = measured(events, caps, &pieces(stream, seed));
     assert_eq!(whole.is_some(), split.is_some(), "{events:?}: within the limits or not");
     if let (Some(whole), Some(split), true) = (whole, split, events != Events::Sized) {
-        // A line feed that comes later than its carriage return belongs to what follows.
+        // A line feed that comes later than its carriage return counts with the next piece.
         assert!(split <= whole && whole - split <= 1, "{events:?}: {whole}, in pieces {split}");
     }
 }
 
-/// How many bytes belong to events that are over; `None` where there is too much of something.
+/// The number of bytes of finished events; `None` if a limit is exceeded.
 fn measured(events: Events, caps: AnswerCaps, pieces: &[&[u8]]) -> Option<usize> {
     let mut gauge = Gauge::new(events, caps);
     let (mut at, mut over) = (0, 0);
@@ -61,8 +61,8 @@ fn measured(events: Events, caps: AnswerCaps, pieces: &[&[u8]]) -> Option<usize>
     Some(over)
 }
 
-/// What was compressed comes out as it was, however it is cut; cut short it is never taken for whole; and any bytes are
-/// taken or refused, and never give more than a hundred times their size.
+/// Decompression restores the compressed text, for all cuts. A truncated text is never accepted as whole. Any bytes
+/// are accepted or refused, and never give more than a hundred times their size.
 fn gzip_is_undone_or_refused(bytes: &[u8]) {
     let &[seed, cut, ref text @ ..] = bytes else { return };
     let undone = |bytes: &[&[u8]]| -> Result<Vec<u8>, InflateError> {

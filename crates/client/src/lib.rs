@@ -5,9 +5,9 @@
 //! callers are written once. A [`RetryPolicy`] decides, as pure arithmetic, when a failure is worth
 //! another try. Every failure is a [`ClientError`], which never repeats a [`Secret`].
 //!
-//! What is absent: no environment is read (the binary passes in what it found), no bytes of an API are
-//! interpreted (that is the core's work; only the tokens of cloud accounts are read here), no status is an error, no redirect is followed, and
-//! nothing is retried once a byte of a body was read.
+//! The crate reads no environment (the binary passes it in) and interprets no bytes of an API: that is the core's
+//! work, except for the tokens of cloud accounts. It treats no status as an error, follows no redirect, and retries
+//! no request after a byte of its body was read.
 //!
 //! ```no_run
 //! # async fn ask() -> Result<(), thinkthrough_client::ClientError> {

@@ -1,6 +1,6 @@
 use std::net::IpAddr;
 
-/// The hosts that a `NO_PROXY` list takes out.
+/// The hosts of a `NO_PROXY` list.
 ///
 /// An entry is `*`, a domain (its subdomains included, a leading dot or `*.` allowed), an address,
 /// or a network such as `10.0.0.0/8`; any but `*` and a network may end with a port.
@@ -16,7 +16,7 @@ enum Entry {
 }
 
 impl NoProxy {
-    /// Reads a list; separators are commas and white space, and what makes no sense covers nothing.
+    /// Reads a list, separated by commas and white space. Invalid entries match no host.
     pub(crate) fn parse(list: &str) -> Self {
         let entries = list.split(|c: char| c == ',' || c.is_whitespace());
         Self(entries.filter(|text| !text.is_empty()).map(Entry::parse).collect())

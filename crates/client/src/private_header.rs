@@ -1,15 +1,16 @@
-//! What of a header is secret.
+//! Finds the secret parts of a header.
 //!
-//! Whoever configures a header may put a credential into it, under any name. Most headers hold none: they say what form
-//! something has, who asks, or a word of a team. What is secret is decided in this order:
+//! A user may put a credential into a header of any name. Most headers hold no credential: they describe a format or
+//! the client, or hold a word of a team. These rules decide in this order:
 //!
-//! - A header whose name ends in what only describes (`version`, `type`, `agent`, `id`, ...) holds nothing secret.
-//! - One whose name speaks of a credential (`key`, `token`, `auth`, `secret`, ...) holds nothing else.
-//! - In all others what looks drawn is secret: letters and digits mixed. Words, numbers, dates and versions are not.
+//! - A header with a descriptive name ending (`version`, `type`, `agent`, `id`, ...) is public.
+//! - A header with a name for a credential (`key`, `token`, `auth`, `secret`, ...) is secret as a whole.
+//! - In other headers, random-looking parts are secret: letters and digits mixed. Words, numbers, dates and versions
+//!   are not.
 
 use http::{HeaderName, HeaderValue};
 
-/// A shorter text may stand anywhere.
+/// A shorter text may occur anywhere.
 const SHORTEST: usize = 8;
 /// Words and numbers that are joined to something longer than this are taken for a pass phrase.
 const LONGEST_NAME: usize = 20;
@@ -71,14 +72,14 @@ pub fn private_parts<'v>(name: &str, value: &'v str) -> Vec<&'v str> {
     if found.is_empty() && is_credential { vec![value] } else { found }
 }
 
-/// Marks the value of a header of the configuration, where a part of it is secret: nothing of it may come back.
+/// Marks a configured header value as sensitive if a part of it is secret, so that the value never comes back.
 pub fn mark_private(name: &HeaderName, value: &mut HeaderValue) {
     let is_private =
         value.to_str().is_ok_and(|text| !private_parts(name.as_str(), text).is_empty());
     value.set_sensitive(is_private);
 }
 
-/// Whether a text looks like something that nobody made up as a name.
+/// Whether a text looks random, unlike a name that a person chose.
 fn is_drawn(part: &str) -> bool {
     let mixed = |run: &str| {
         run.bytes().any(|byte| byte.is_ascii_digit())
@@ -104,7 +105,7 @@ mod tests {
             ("x-team", "q7w8e9r0t1", &["q7w8e9r0t1"]),
             ("x-own", "mauve-otter-walks-4711-home", &["mauve-otter-walks-4711-home"]),
             ("x-org", "org-a1b2c3d4e5", &["org-a1b2c3d4e5"]),
-            // What everybody may know.
+            // Public values.
             ("anthropic-version", "2023-06-01", &[]),
             ("anthropic-beta", "context-1m-2025-08-07,interleaved-thinking-2025-05-14", &[]),
             ("content-type", "application/json; charset=utf-8", &[]),

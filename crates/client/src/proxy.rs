@@ -9,7 +9,7 @@ use crate::error::{ClientError, shown};
 use crate::no_proxy::NoProxy;
 use crate::secret::Secret;
 
-/// Which requests go through which proxy.
+/// The choice of a proxy for each request.
 ///
 /// Loopback addresses never do: a local model server is not reachable from a proxy.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,8 +45,8 @@ impl ProxyRules {
     /// Reads the usual variables (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, in lower or
     /// upper case) through a look-up that the caller brings, because this crate reads no environment.
     ///
-    /// Under a CGI server (`REQUEST_METHOD` is set) the upper-case `HTTP_PROXY` does not count,
-    /// because there it is the `Proxy` header of whoever sent the request.
+    /// Under a CGI server (`REQUEST_METHOD` is set) the upper-case `HTTP_PROXY` does not count, because there it is
+    /// the `Proxy` header of the incoming request.
     pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
         let either = |name: &str| {
@@ -71,7 +71,7 @@ impl ProxyRules {
         }
     }
 
-    /// Finds the proxy for a target, or nothing if it is reached directly.
+    /// Returns the proxy for a target, or `None` for a direct connection.
     pub(crate) fn choose(&self, target: &Uri) -> Result<Option<&Proxy>, ClientError> {
         let (choice, default_port) = match target.scheme_str() {
             Some("https") => (&self.https, 443),
@@ -87,7 +87,7 @@ impl ProxyRules {
     }
 }
 
-/// One proxy: where it is, how it is spoken to, and its credential.
+/// One proxy: its address, its protocol, and its credential.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Proxy {
     pub(crate) uri: Uri,

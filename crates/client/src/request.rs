@@ -17,8 +17,8 @@ use crate::proxy::{basic, credentials};
 use crate::scrub::{Forms, Secrets};
 use crate::secret::{Auth, Secret};
 
-/// Removes the optional part of a body, given the body and its refusal. Returns `None` if the body has no such part, or
-/// if the refusal is about something else.
+/// Removes the optional part of a body, given the body and its refusal. Returns `None` if the body has no such part,
+/// or if the refusal is about something else.
 pub type Plainer = fn(&[u8], &[u8]) -> Option<Vec<u8>>;
 
 /// Decides by the body of a 5xx whether a retry is useless.

@@ -10,9 +10,9 @@ use crate::error::ClientError;
 pub struct RetryPolicy {
     /// How many tries may follow the first one.
     pub max_retries: u32,
-    /// The first wait where the upstream names none; each further one is twice as long.
+    /// The first wait if the upstream names no wait; each further one is twice as long.
     pub base: Duration,
-    /// The longest wait where the upstream names none.
+    /// The longest wait if the upstream names no wait.
     pub max_backoff: Duration,
     /// The longest wait that an upstream may ask for; beyond it the failure is handed on instead,
     /// because a try before the named time would only fail again.
@@ -39,11 +39,10 @@ impl RetryPolicy {
         max_wait: Duration::ZERO,
     };
 
-    /// Decides how long to wait before the next try, or that there is none.
+    /// Returns the wait before the next attempt; `None` if there is no further attempt.
     ///
-    /// `attempt` counts the retries so far, and `jitter` in `0.0..=1.0` spreads the tries of many
-    /// clients: it adds up to `base` to a wait that the upstream named and takes up to half off one
-    /// that it did not.
+    /// `attempt` counts the retries so far. `jitter` in `0.0..=1.0` spreads the attempts of many clients: it adds up
+    /// to `base` to a wait that the upstream named, and takes up to half off any other wait.
     pub fn next_delay(
         &self,
         attempt: u32,
@@ -73,7 +72,7 @@ pub enum Failure<'a> {
 }
 
 impl Failure<'_> {
-    /// Says whether the failure looks passing. 529 is what overloaded Anthropic endpoints answer.
+    /// Whether the failure is likely to pass. Overloaded Anthropic endpoints answer 529.
     fn is_transient(&self) -> bool {
         match self {
             Self::Error(error) => error.is_transient(),
@@ -84,7 +83,7 @@ impl Failure<'_> {
     }
 }
 
-/// What an upstream said about a next try.
+/// The upstream's advice about a further attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Advice {
     /// How long to wait.

@@ -1,7 +1,7 @@
-//! Takes a request's own credential out of what comes back.
+//! Removes a request's own credential from its answer.
 //!
-//! Providers quote keys in their errors, and whoever reads the answer is not always whoever owns the key. What stands
-//! in its place has the same length, so that lengths that were said before stay true.
+//! Providers quote keys in their errors, and the reader of the answer need not be the owner of the key. The
+//! replacement has the same length, so that lengths that were sent before stay true.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use memchr::memmem::Finder;
 
 use crate::request::escape;
 
-/// A shorter text may stand anywhere, and is no secret that anybody could rely on.
+/// A shorter text may occur anywhere, and is no reliable secret.
 const SHORTEST: usize = 8;
 /// Local servers take any key, so that people write words: `EMPTY`, `sk-no-key-required`. A word that is longer is a
 /// secret all the same.
 const LONGEST_WORD: usize = 20;
-/// What stands in place of each byte.
+/// The replacement of each byte.
 const MASK: u8 = b'*';
-/// So much of the beginning of a key says what kind of key it is, and may be seen.
+/// The length of the beginning of a key that may stay visible, because it shows the kind of key.
 const OPEN: usize = 4;
-/// So many signs in a row stand for what was left out of a key.
+/// The least number of ellipsis signs in a row that mark a gap in a key.
 const ELLIPSIS: usize = 3;
-/// The longest text that is looked at as a key of which a part was left out.
+/// The longest text that is read as a key with a gap.
 const LONGEST_PARTIAL: usize = 512;
 
 /// The forms in which one secret can come back: as it is, as JSON escapes it, as URLs do, and inside of base64.
@@ -32,12 +32,12 @@ const LONGEST_PARTIAL: usize = 512;
 pub(crate) struct Forms {
     finders: Vec<Finder<'static>>,
     longest: usize,
-    /// The bytes that stand in any of them.
+    /// The bytes that occur in any of the forms.
     alphabet: [bool; 256],
 }
 
 impl Forms {
-    /// The forms of a secret; `None` for a word that only stands where a key is expected.
+    /// The forms of a secret; `None` for a dummy word in place of a key.
     pub(crate) fn of(secret: &str) -> Option<Self> {
         let is_word =
             secret.bytes().all(|byte| byte.is_ascii_alphabetic() || b"-_ ".contains(&byte));
@@ -71,7 +71,7 @@ impl Forms {
         Some(Forms { finders, longest, alphabet })
     }
 
-    /// Where the secret stands.
+    /// Returns the ranges of the secret in a text.
     fn found(&self, text: &[u8]) -> Vec<(usize, usize)> {
         let places = |finder: &Finder<'static>| {
             let length = finder.needle().len();
@@ -92,7 +92,8 @@ impl Forms {
         (0..run).find(begins).map_or(0, |at| run - at)
     }
 
-    /// The longest beginning of a key, up to the mask in its middle, and the rest of such a key.
+    /// Returns the ranges of a key that is quoted with a mask in its middle: its beginning after [`OPEN`], and its
+    /// end.
     fn partial(&self, text: &[u8]) -> Vec<(usize, usize)> {
         let Some(key) = self.finders.first().map(Finder::needle) else { return Vec::new() };
         let Some(begin) = key.get(..OPEN) else { return Vec::new() };
@@ -117,7 +118,7 @@ impl Forms {
     }
 }
 
-/// Signs that stand for what was left out; also the bytes of `…` and `•`.
+/// Signs for a gap in a key; also the bytes of `…` and `•`.
 fn is_ellipsis(byte: u8) -> bool {
     matches!(byte, b'*' | b'.' | b'x' | b'X' | b'#' | 0xe2 | 0x80 | 0xa6 | 0xa2)
 }
@@ -141,8 +142,8 @@ fn json_escaped(secret: &str) -> String {
     inner.unwrap_or_default().to_owned()
 }
 
-/// What base64 makes of the secret where so many bytes of a group stand before it: without the letters at both ends
-/// that it shares with its neighbours.
+/// Encodes the secret in base64 as if `shift` bytes of a group came before it. Leaves out the letters at both ends,
+/// which depend on the neighbouring bytes.
 fn encoded(secret: &str, shift: usize, is_for_urls: bool) -> Vec<u8> {
     let mut bytes = vec![0; shift];
     bytes.extend_from_slice(secret.as_bytes());
@@ -153,7 +154,7 @@ fn encoded(secret: &str, shift: usize, is_for_urls: bool) -> Vec<u8> {
     text.as_bytes().get(first..last).unwrap_or_default().to_vec()
 }
 
-/// What must not come back with one answer.
+/// The secrets that must not come back with one answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Secrets(Vec<Arc<Forms>>);
 
@@ -185,7 +186,7 @@ impl Secrets {
         }
     }
 
-    /// Takes what is left of one out of an error's text, where the provider has masked its middle.
+    /// Removes the visible rest of a secret from an error's text, if the provider has masked its middle.
     pub(crate) fn leave_partial(&self, text: Bytes) -> Bytes {
         let places: Vec<_> = self.0.iter().flat_map(|forms| forms.partial(&text)).collect();
         masked(text, &places)
@@ -207,8 +208,8 @@ fn mask(text: &mut [u8], places: &[(usize, usize)]) {
     }
 }
 
-/// Takes secrets out of a body while it comes: each byte is looked at a fixed number of times, and held back is at most
-/// what may be the beginning of a secret.
+/// Removes secrets from a body while it comes. Each byte is read a fixed number of times, and only a possible
+/// beginning of a secret is held back.
 #[derive(Debug)]
 pub(crate) struct Scrubber {
     secrets: Secrets,
@@ -224,7 +225,7 @@ impl Scrubber {
         self.secrets.clone()
     }
 
-    /// Takes the next bytes, and gives all that can be no beginning of a secret.
+    /// Takes the next bytes, and returns all bytes that cannot be the beginning of a secret.
     pub(crate) fn push(&mut self, bytes: Bytes) -> Bytes {
         let bytes = match self.held.is_empty() {
             true => bytes,
@@ -236,7 +237,7 @@ impl Scrubber {
         out
     }
 
-    /// Nothing follows. A beginning that is long enough to tell something is no text.
+    /// Ends the body. A held beginning is masked if it is long enough to reveal something.
     pub(crate) fn end(&mut self) -> Bytes {
         let held = std::mem::take(&mut self.held);
         let places = [(OPEN, held.len())];
@@ -320,7 +321,7 @@ mod tests {
         for size in 1..=text.len() {
             assert_eq!(through(KEY, text.as_bytes(), size), text.as_bytes(), "{size}");
         }
-        // At the end of a body nobody can tell what would have followed.
+        // At the end of a body the rest of the text is unknown.
         let cut = through(KEY, b"key: sk-canary/08", 5);
         assert_eq!(cut, b"key: sk-c********");
     }

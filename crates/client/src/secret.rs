@@ -9,8 +9,8 @@ use crate::scrub::Forms;
 
 /// A credential: it can be sent, but neither printed nor logged, and its memory is cleared on drop.
 ///
-/// Clones share one buffer, so handing a key to many requests copies nothing. What comes back is searched for it, in
-/// every form that it can be quoted in.
+/// Clones share one buffer, so that a key can serve many requests without copies. Answers are searched for every form
+/// in which the secret can be quoted.
 #[derive(Clone)]
 pub struct Secret(Arc<Inner>);
 
@@ -21,7 +21,7 @@ struct Inner {
 }
 
 impl Secret {
-    /// Takes a credential; white space around it (a line feed at the end of a key file) is no part of it.
+    /// Takes a credential without the white space around it, such as the line feed at the end of a key file.
     pub fn new(value: impl Into<String>) -> Self {
         let value = Zeroizing::new(value.into());
         if value.trim().len() == value.len() {
@@ -34,7 +34,7 @@ impl Secret {
         Self(Arc::new(Inner { value, forms: OnceLock::new() }))
     }
 
-    /// Takes a credential whose white space belongs to it, such as an escaped password in a URL.
+    /// Takes a credential with its white space, such as an escaped password in a URL.
     pub(crate) fn verbatim(value: String) -> Self {
         Self::of(Zeroizing::new(value))
     }
@@ -44,18 +44,19 @@ impl Secret {
         &self.0.value
     }
 
-    /// How it can come back; nothing for a word that only stands where a key is expected.
+    /// The forms in which an answer may contain it; `None` for a dummy word in place of a key.
     pub(crate) fn forms(&self) -> Option<Arc<Forms>> {
         self.0.forms.get_or_init(|| Forms::of(self.expose()).map(Arc::new)).clone()
     }
 
-    /// Says whether there is nothing to send.
+    /// Whether the secret is empty.
     pub fn is_empty(&self) -> bool {
         self.0.value.is_empty()
     }
 }
 
-/// Two that are the same credential. For configurations, not for callers: how long it takes depends on where they differ.
+/// Two that are the same credential. For configurations, not for callers: how long it takes depends on where they
+/// differ.
 impl PartialEq for Secret {
     fn eq(&self, other: &Self) -> bool {
         self.expose() == other.expose()
@@ -82,7 +83,7 @@ pub enum Auth {
     },
     /// Keys that sign each request.
     Aws(Arc<AwsKeys>),
-    /// No credential beyond what the request's own headers carry.
+    /// No credential besides the request's own headers.
     #[default]
     None,
     /// A parameter of the URL, such as `key`.
@@ -97,7 +98,7 @@ pub enum Auth {
 }
 
 impl Auth {
-    /// What of it goes out, so that nothing of it is to come back.
+    /// The secrets that are sent, so that answers can be searched for them.
     pub(crate) fn secrets(&self) -> Vec<Arc<Forms>> {
         match self {
             Self::Bearer(secret) | Self::Header { secret, .. } | Self::Query { secret, .. } => {

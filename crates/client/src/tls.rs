@@ -17,7 +17,7 @@ pub(crate) struct Tls {
     proxy: Arc<ClientConfig>,
 }
 
-/// What a finished handshake agreed on.
+/// The result of a finished handshake.
 pub(crate) struct Secured {
     pub(crate) io: BoxIo,
     pub(crate) is_h2: bool,
@@ -84,7 +84,7 @@ fn add_authorities(roots: &mut RootCertStore, path: &Path) -> Result<(), ClientE
     if found { Ok(()) } else { Err(refuse("holds no certificate".to_owned())) }
 }
 
-/// Says what went wrong in a handshake and what to do about it.
+/// Explains a failed handshake and its remedy.
 fn explain(error: &io::Error) -> String {
     let inner = error.get_ref().and_then(|inner| cause::<rustls::Error>(inner));
     match inner {
@@ -103,7 +103,7 @@ fn explain(error: &io::Error) -> String {
 fn explain_certificate(reason: &CertificateError) -> String {
     use CertificateError as E;
     match reason {
-        // A wrong signature is how an authority that was made anew under its old name looks.
+        // A new authority under an old name shows as a wrong signature.
         E::UnknownIssuer | E::BadSignature => {
             "its certificate is signed by an unknown authority; if you trust that \
              authority, name its PEM file as `client.ca_file`"

@@ -22,7 +22,7 @@ use crate::secret::Auth;
 pub trait InProcess: Send + Sync {
     /// Answers one request. Its URL is absolute, and its credential is in place.
     ///
-    /// An error stands for a connection that failed.
+    /// An error means that the connection failed.
     fn handle(&self, request: http::Request<Bytes>) -> InProcessAnswer<'_>;
 }
 

@@ -45,7 +45,7 @@ async fn connect(io: &mut BoxIo, proxy: &Proxy, host: &Uri, port: u16) -> Result
     }
 }
 
-/// Reads up to the empty line; nothing may follow it, because the server speaks second.
+/// Reads up to the empty line. No data may follow it, because the server speaks second.
 async fn read_head(io: &mut BoxIo, proxy: &Proxy) -> Result<Vec<u8>, ClientError> {
     let mut head = Vec::with_capacity(512);
     while !head.ends_with(b"\r\n\r\n") {
@@ -133,7 +133,7 @@ async fn read_socks5_reply(io: &mut BoxIo, proxy: &Proxy, host: &str) -> Result<
         }
         _ => return Err(refused(proxy, "does not speak SOCKS 5", false)),
     };
-    // The address that the proxy used for us is of no interest, but it stands before the server's bytes.
+    // The address that the proxy used is not needed, but it comes before the server's bytes.
     read(io, proxy, &mut vec![0; rest + 2]).await
 }
 

@@ -1,12 +1,12 @@
-//! What several objects say together.
+//! Merges the members of several objects.
 
 use super::{Kind, Raw, Val, Writer};
 
 /// More members of one object than this are a hostile upstream's; each is looked for again in every object.
 const MAX: usize = 256;
 
-/// Members of objects that come one after the other: lists go on, objects member by member; of anything else the last
-/// value counts, and `null` says nothing. Adding costs what is new.
+/// Members of objects that come one after the other. Lists are joined, and objects merged member by member; of any
+/// other value the last one counts, and `null` is ignored. The cost of adding is linear in the new members.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gathered(Vec<(String, Part)>);
 
@@ -18,7 +18,7 @@ enum Part {
 }
 
 impl Gathered {
-    /// Adds what an object says.
+    /// Adds the members of an object.
     pub fn add(&mut self, object: Val<'_>) {
         for (key, value) in object.entries().filter(|(_, value)| !value.is_null()) {
             if let Some((_, part)) = self.0.iter_mut().find(|(known, _)| *known == key) {
@@ -29,17 +29,17 @@ impl Gathered {
         }
     }
 
-    /// Whether nothing was said.
+    /// Whether there are no members.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of it as one object.
+    /// Returns the result as one object.
     pub fn raw(&self) -> Raw {
         Raw::build(|w| self.write(w))
     }
 
-    /// Writes the members by name: which one was said first depends on how a stream was cut.
+    /// Writes the members in the order of their names, because the order of arrival depends on the cuts of a stream.
     fn write(&self, w: &mut Writer) {
         let mut sorted: Vec<_> = self.0.iter().collect();
         sorted.sort_by_key(|(key, _)| key.as_str());

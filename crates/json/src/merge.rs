@@ -2,22 +2,21 @@
 
 use super::{Raw, Val, Writer};
 
-/// `base` with the members of `patch` merged in, objects within objects likewise. A list gains the items that it does not
-/// have yet; anything else is replaced.
-/// Members that `patch` does not name keep their place and their bytes. Only an object that becomes one of the type
-/// `disabled` loses them: what shapes thinking is refused beside that.
+/// Merges the members of `patch` into `base`, recursively in objects. A list gains the items that it does not have
+/// yet; any other value is replaced. Other members keep their place and their bytes. Only an object that becomes one
+/// of the type `disabled` loses them, because providers refuse thinking parameters together with it.
 #[must_use]
 pub fn merge(base: Val<'_>, patch: Val<'_>) -> Raw {
     Raw::build(|w| write_merged(w, base, patch, Wins::Patch))
 }
 
-/// As [`merge`], but what `base` says stays: only what it says nothing about comes from `patch`.
+/// Like [`merge`], but members of `base` keep their values: `patch` only adds missing ones.
 #[must_use]
 pub fn fill(base: Val<'_>, patch: Val<'_>) -> Raw {
     Raw::build(|w| write_merged(w, base, patch, Wins::Base))
 }
 
-/// Whose value counts where both say something.
+/// The object whose value counts if both have the member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wins {
     Base,

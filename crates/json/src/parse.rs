@@ -18,11 +18,11 @@ pub struct Doc<'a> {
 pub struct JsonError {
     /// The byte offset in the input.
     pub at: usize,
-    /// What was wrong there.
+    /// The kind of error.
     pub kind: JsonErrorKind,
 }
 
-/// What is wrong with a text that is not JSON.
+/// The kinds of errors in a text that is not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonErrorKind {
     /// A control character, an unknown escape or bad `\u` digits inside a string.
@@ -39,7 +39,7 @@ pub enum JsonErrorKind {
     TooMany(usize),
     /// Something follows the value.
     TrailingData,
-    /// A byte that cannot stand at this place.
+    /// A byte that is not allowed at this place.
     Unexpected,
 }
 
@@ -64,10 +64,10 @@ impl fmt::Display for JsonError {
 impl std::error::Error for JsonError {}
 
 impl<'a> Doc<'a> {
-    /// Parses one JSON value with nothing but white space around it. A leading byte-order mark is skipped.
+    /// Parses one JSON value with optional white space around it. Skips a leading byte-order mark.
     ///
     /// # Errors
-    /// Says what is wrong and at which byte; no prefix of the value is returned.
+    /// Reports the kind of the error and its byte; no prefix of the value is returned.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, JsonError> {
         let text = std::str::from_utf8(bytes)
             .map_err(|e| JsonError { at: e.valid_up_to(), kind: JsonErrorKind::NotUtf8 })?;
@@ -90,8 +90,8 @@ impl<'a> Doc<'a> {
         Self::parse_up_to(text, scratch, usize::MAX)
     }
 
-    /// As [`Doc::parse`], for input that may be an attack on memory: one with more than `most` values is refused as soon
-    /// as that is known. Keys of objects are values, too.
+    /// As [`Doc::parse`], for input that may be an attack on memory: one with more than `most` values is refused as
+    /// soon as that is known. Keys of objects are values, too.
     ///
     /// # Errors
     /// As [`Doc::parse`], and [`JsonErrorKind::TooMany`].
@@ -139,7 +139,7 @@ impl<'a> Doc<'a> {
         of_kind.map(|(at, node)| self.count(at, *node)).max().unwrap_or_default()
     }
 
-    /// What is directly in one value.
+    /// Counts the direct children of a value.
     fn count(&self, at: usize, outer: Node) -> usize {
         let (mut next, mut count) = (at + 1, 0);
         while next < outer.next as usize {
@@ -159,7 +159,7 @@ impl<'a> Doc<'a> {
     }
 }
 
-/// Memory for parsing one text after the other. It holds nothing that counts: all scratches are equal.
+/// Memory for parsing one text after the other. It carries no information: all scratches are equal.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     nodes: Vec<Node>,
@@ -188,7 +188,7 @@ struct Parser<'a> {
     most: usize,
 }
 
-/// What may come next inside the innermost open array or object.
+/// The tokens that may come next inside the innermost open array or object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expect {
     Value,
@@ -392,7 +392,7 @@ impl Parser<'_> {
 
     #[inline]
     fn space(&mut self) {
-        // Most values have none around them.
+        // Most values have no white space around them.
         if self.bytes.get(self.at).is_none_or(|byte| *byte > b' ') {
             return;
         }
@@ -410,8 +410,8 @@ impl Parser<'_> {
     }
 }
 
-/// Where the first byte is that ends a run of plain bytes inside a string: a quote, a backslash or a control
-/// character. Eight bytes are looked at in one step.
+/// Returns the position of the first byte that ends a run of plain bytes inside a string: a quote, a backslash or a
+/// control character. Each step checks eight bytes.
 #[inline]
 pub(super) fn string_end(bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::from_le_bytes([1; 8]);

@@ -1,4 +1,4 @@
-//! Owned JSON text, and the fields of a wire that nobody here understands.
+//! Owned JSON text, and the unknown fields of a wire.
 
 use super::parse::{Doc, JsonError};
 use super::value::Val;
@@ -32,7 +32,7 @@ impl Raw {
         Raw(out.into())
     }
 
-    /// What `build` writes; it must write one value.
+    /// Makes a value from the output of `build`, which must write one value.
     #[must_use]
     pub fn build(build: impl FnOnce(&mut super::Writer)) -> Self {
         let mut writer = super::Writer::new();
@@ -46,8 +46,8 @@ impl Raw {
         &self.0
     }
 
-    /// This object with `members` in place of those of the same name, or at its end.
-    /// What is no object becomes one of `members` alone.
+    /// Returns this object with `members`: they replace members of the same name, and new ones come at its end. If
+    /// this value is not an object, returns an object of `members` alone.
     #[must_use]
     pub fn with(&self, members: &[(String, Raw)]) -> Raw {
         let doc = self.doc();
@@ -72,7 +72,7 @@ impl Raw {
     /// Looks inside.
     #[must_use]
     pub fn doc(&self) -> Doc<'_> {
-        // Valid by construction; the empty document stands in for the impossible case.
+        // Valid by construction; the fallback document is for the impossible case.
         Doc::parse_str(&self.0).unwrap_or(Doc { text: "null", nodes: Vec::new() })
     }
 }
@@ -99,12 +99,12 @@ impl fmt::Display for Raw {
 /// They go back out on the wire they came from, and nowhere else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extra {
-    /// The wire whose fields these are; `None` while there are none.
+    /// The wire of these fields; `None` without fields.
     pub wire: Option<&'static str>,
     /// The fields in their order.
     pub fields: Vec<(String, Raw)>,
-    /// What the wire noted about the form in which something stood. A note is nobody's field: it never goes out, and no
-    /// field that came in can look like one.
+    /// Notes of the wire about the original form of a value. Notes are separate from fields: they are never sent, and
+    /// no received field can look like one.
     pub notes: Vec<(String, Raw)>,
 }
 
@@ -120,7 +120,7 @@ impl Extra {
         Extra { wire: (!fields.is_empty()).then_some(wire), fields, notes: Vec::new() }
     }
 
-    /// Whether there is nothing.
+    /// Whether there are no fields and no notes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty() && self.notes.is_empty()

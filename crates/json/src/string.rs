@@ -22,7 +22,7 @@ pub fn unescape_into(inner: &str, out: &mut String) {
     out.push_str(rest);
 }
 
-/// The character that the escape at the start of `text` stands for, and how many bytes it takes.
+/// Decodes the escape at the start of `text`. Returns its character and its length in bytes.
 fn one_escape(text: &str) -> (char, usize) {
     let bytes = text.as_bytes();
     let simple = match bytes.get(1) {
@@ -58,7 +58,7 @@ fn hex4(text: &str, at: usize) -> Option<u32> {
     u32::from_str_radix(text.get(at..at + 4)?, 16).ok()
 }
 
-/// Appends `text` as a JSON string with its quotes. Only what must be escaped is.
+/// Appends `text` as a JSON string with its quotes, with the least escapes.
 pub fn write_escaped(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;

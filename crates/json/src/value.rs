@@ -21,7 +21,7 @@ pub enum Kind {
     String,
 }
 
-/// One value: where it stands, and where the next value after its subtree begins in the node list.
+/// One value: its range, and the index of the next value after its subtree in the node list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Node {
     pub(super) kind: Kind,
@@ -36,7 +36,7 @@ pub(super) struct Node {
 #[derive(Clone, Copy, Debug)]
 pub struct Val<'d> {
     text: &'d str,
-    /// This value's node first, its subtree behind it, and more after that.
+    /// This value's node first, then its subtree, then the following nodes.
     nodes: &'d [Node],
     /// The index of the first of `nodes` within the whole list.
     base: u32,
@@ -70,7 +70,7 @@ impl<'d> Val<'d> {
         Some(Val { text: self.text, nodes, base: index })
     }
 
-    /// Which kind of value this is.
+    /// The kind of this value.
     #[must_use]
     pub fn kind(self) -> Kind {
         self.node().kind
@@ -94,7 +94,7 @@ impl<'d> Val<'d> {
         self.kind() == Kind::Array
     }
 
-    /// The bytes of the input that this value stands on.
+    /// The byte range of this value in the input.
     #[must_use]
     pub fn span(self) -> Range<usize> {
         let node = self.node();
@@ -204,7 +204,7 @@ impl<'d> Val<'d> {
         self.get(key)?.as_bool()
     }
 
-    /// The elements of an array; of anything else none.
+    /// The elements of an array; empty for other values.
     #[must_use]
     pub fn items(self) -> Items<'d> {
         let node = self.node();
@@ -217,7 +217,7 @@ impl<'d> Val<'d> {
         self.items().chain(Some(self).filter(|value| value.is_object()))
     }
 
-    /// The members of an object in order, each as the value that is its key and its own; of anything else none.
+    /// The members of an object in order, each as the values of its key and its value; empty for other values.
     pub fn members(self) -> impl Iterator<Item = (Val<'d>, Val<'d>)> {
         let Entries { parent, mut next, end } = self.entries();
         std::iter::from_fn(move || {
@@ -228,7 +228,7 @@ impl<'d> Val<'d> {
         })
     }
 
-    /// The members of an object in order, keys unescaped; of anything else none.
+    /// The members of an object in order, keys unescaped; empty for other values.
     #[must_use]
     pub fn entries(self) -> Entries<'d> {
         let node = self.node();

@@ -4,7 +4,7 @@ use super::raw::{Extra, Raw};
 use super::string::write_escaped;
 use std::fmt::Write as _;
 
-/// Appends JSON to a string. The caller opens and closes what it opens; commas come by themselves.
+/// Appends JSON to a string. Commas are written automatically.
 ///
 /// ```
 /// use thinkthrough_json::Writer;
@@ -28,13 +28,13 @@ impl Writer {
         Self::default()
     }
 
-    /// What was written.
+    /// Returns the written text.
     #[must_use]
     pub fn finish(self) -> String {
         self.out
     }
 
-    /// The text on one line. Raw values may be written over several; a line break in JSON only ever stands between
+    /// Returns the text on one line. Raw values may span several lines; a line break in JSON only occurs between
     /// tokens, so that it can be left out.
     #[must_use]
     pub fn finish_line(self) -> String {

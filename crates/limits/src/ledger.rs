@@ -1,4 +1,4 @@
-//! What is spent of a budget that several processes share, and who holds slices of the rest.
+//! The spent amount of a budget that several processes share, and their slices (leases) of the rest.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,53 +6,53 @@ use std::time::Duration;
 use super::{BudgetEvent, BudgetRules, BudgetState};
 use thinkthrough_json::{Doc, Val, Writer};
 
-/// A holder that cannot reach the ledger stops spending its slice before this much time is over.
+/// A holder that cannot reach the ledger stops spending its slice before this time is over.
 pub const LEASE: Duration = Duration::from_secs(60);
 
-/// A slice whose holder said nothing for this long is free for whoever needs it, where holders can be cut off from their
-/// ledger. It is much longer than [`LEASE`], because such a holder has spent of its slice and says so when it is back:
-/// given to others before that, it would be spent twice. A process that is gone is not waited for so long, if its
-/// [successor](Ledger::end) says what it left.
+/// A slice is free for other holders after this time without a report, if holders can be cut off from their ledger.
+/// The time is much longer than [`LEASE`], because such a holder has spent part of its slice and reports that when it
+/// is back: if others got the slice earlier, it would be spent twice. The slice of a process that ended is free
+/// earlier, if its [successor](Ledger::end) reports its spent amount.
 pub const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// So long it is known which reports of a holder were heard that holds nothing any more.
+/// How long the ledger remembers the last report of a holder without tokens.
 const REMEMBERED: Duration = Duration::from_secs(300);
 
-/// How long a holder that got too little is waited for by the others.
+/// How long other holders are asked to give way to a holder that got too little.
 const WANTED: Duration = Duration::from_millis(1500);
 
-/// One budget: what is spent, and the slices. What is spent and all slices together never exceed the budget, as long as
-/// each holder spends no more than its slice.
+/// One budget: the spent amount, and the slices. Their sum never exceeds the budget, as long as each holder spends no
+/// more than its slice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     state: BudgetState,
     slices: BTreeMap<String, Slice>,
-    /// Until then somebody needs what others hold and do not use, in Unix milliseconds.
+    /// Until this time a holder needs idle tokens of others, in Unix milliseconds.
     wanted_until: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slice {
     tokens: u64,
-    /// The number of the holder's last report, so that one that is made again changes nothing.
+    /// The number of the holder's last report, so that a repeated report has no effect.
     report: u64,
     until: u64,
 }
 
-/// What a holder says, and what it asks for.
+/// A holder's report of its spending, and its request for tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Counts up with each report of this holder.
     pub number: u64,
     /// Tokens spent since the last report.
     pub spent: u64,
-    /// What it keeps of its slice.
+    /// The tokens of its slice that it keeps.
     pub keeps: u64,
-    /// What it wants besides.
+    /// The further tokens that it wants.
     pub wants: u64,
 }
 
-/// What a process spent that its ledger may not have heard: what is written down for the case that it ends.
+/// The spent amount that the ledger may not know: stored in case the process ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unheard {
     /// The number of its last report.
@@ -64,31 +64,32 @@ pub struct Unheard {
 }
 
 impl Unheard {
-    /// Whether that is nothing.
+    /// Whether both amounts are zero.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         self.reported == 0 && self.spent == 0
     }
 }
 
-/// What a holder gets.
+/// The ledger's answer to a holder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
-    /// All that it holds from now on.
+    /// The whole slice of the holder from now on.
     pub holds: u64,
-    /// Tokens spent by everybody.
+    /// Tokens spent by all holders.
     pub used: u64,
-    /// What the others hold.
+    /// The slices of the other holders.
     pub others: u64,
-    /// Somebody needs what others hold and do not use.
+    /// Whether a holder needs idle tokens of others.
     pub is_wanted: bool,
     /// The thresholds that this report reached.
     pub events: Vec<BudgetEvent>,
 }
 
 impl Ledger {
-    /// Takes a report at this time, in Unix milliseconds. What its holder gets is nobody else's for as long as `kept`
-    /// without another report, and longer while nobody needs it: [`KEPT`], or [`LEASE`] where no holder can be cut off.
+    /// Takes a report at this time, in Unix milliseconds. The slice stays reserved for its holder for `kept` after
+    /// its last report, and longer while no other holder needs it: [`KEPT`], or [`LEASE`] if no holder can be cut
+    /// off.
     pub fn report(
         &mut self,
         rules: &BudgetRules,
@@ -126,14 +127,14 @@ impl Ledger {
         Given { holds, used, others, is_wanted, events }
     }
 
-    /// What others hold.
+    /// The sum of the other holders' slices.
     fn held_beside(&self, holder: &str) -> u64 {
         let others = self.slices.iter().filter(|(other, _)| other.as_str() != holder);
         others.fold(0, |sum, (_, slice)| sum.saturating_add(slice.tokens))
     }
 
-    /// The process of this holder is gone: takes back its slice, and books what it did not come to say, once. Thresholds
-    /// that are reached are told with the next report.
+    /// Ends a holder whose process is gone: takes back its slice, and books its unreported spending, once. The next
+    /// report returns the events for thresholds that this reaches.
     pub fn end(&mut self, holder: &str, unheard: Unheard, now: u64) {
         let Unheard { number, reported, spent } = unheard;
         let heard = self.slices.get(holder).map_or(0, |slice| slice.report);
@@ -147,19 +148,19 @@ impl Ledger {
         self.slices.insert(holder.to_owned(), Slice { tokens: 0, report: next.max(heard), until });
     }
 
-    /// What is spent, and the thresholds that were told.
+    /// The spent amount, and the thresholds that were reported.
     #[must_use]
     pub fn state(&self) -> BudgetState {
         self.state
     }
 
-    /// Until then somebody needs what others hold, in Unix milliseconds.
+    /// Until this time a holder needs tokens of others, in Unix milliseconds.
     #[must_use]
     pub fn wanted_until(&self) -> u64 {
         self.wanted_until
     }
 
-    /// Writes it down.
+    /// Writes the ledger as JSON.
     #[must_use]
     pub fn write(&self) -> String {
         let mut w = Writer::new();
@@ -181,7 +182,7 @@ impl Ledger {
         w.finish()
     }
 
-    /// Reads what [`Ledger::write`] wrote; `None` if it is nothing of the kind.
+    /// Reads the output of [`Ledger::write`]; `None` if the text has another form.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let doc = Doc::parse_str(text).ok()?;

@@ -64,7 +64,7 @@ fn req_budget_three_processes_never_spend_more_than_the_budget_though_some_are_k
                     spent += used;
                 }
                 6 if drawn(&mut state, 3) == 0 => {
-                    // Its answers fail, and the one that comes after it says so.
+                    // The process is killed; its successor reports its unreported spending.
                     ledger.end(&holder, share.unheard(), step);
                     (*share, *lives) = (Share::default(), *lives + 1);
                     calls.clear();
@@ -74,7 +74,7 @@ fn req_budget_three_processes_never_spend_more_than_the_budget_though_some_are_k
                     let report = share.begin(wants, spare);
                     let given = ledger.report(&rules, &holder, report, KEPT, step);
                     told += given.events.len();
-                    // An answer that is lost is asked for again.
+                    // A report whose answer is lost is repeated.
                     if drawn(&mut state, 4) > 0 {
                         share.heard(report, &given);
                     }
@@ -86,7 +86,7 @@ fn req_budget_three_processes_never_spend_more_than_the_budget_though_some_are_k
             assert_eq!(held, reserved, "seed {seed}, step {step}");
             assert_eq!(Ledger::read(&ledger.write()).as_ref(), Some(&ledger));
         }
-        // All is told in the end, once.
+        // In the end all spending is reported, once.
         for (one, process) in all.iter_mut().enumerate() {
             let holder = process.holder(one);
             let Process { share, calls, .. } = process;
@@ -116,7 +116,7 @@ fn req_budget_a_slice_is_called_back_and_one_of_a_process_that_is_silent_stays_f
     assert_eq!(holds(ledger.report(&rules, "b", report(2, 20, 40), KEPT, 30)), (60, 30));
     let later = after(KEPT) - 10;
     assert_eq!(holds(ledger.report(&rules, "b", report(3, 60, 40), KEPT, later)), (70, 30));
-    // It stays while nobody needs it: its holder may come back, and what it spent fits.
+    // The slice stays while no other holder needs it: its holder may come back, and its spending still fits.
     let later = after(KEPT) + 10;
     assert_eq!(holds(ledger.report(&rules, "b", report(4, 70, 0), KEPT, later)), (70, 30));
     let mut comes_back = ledger.clone();
@@ -160,13 +160,14 @@ fn req_budget_what_a_process_that_is_gone_held_is_free_and_what_it_spent_is_book
             if drawn(&mut state, 3) > 0 {
                 let had = share.has_news();
                 share.heard(report, &given);
-                // As long as nothing changed nothing is written; else what stands there is older, and good enough.
+                // A process that changed nothing writes nothing; otherwise the stored amount may be older, which is
+                // good enough.
                 if had && drawn(&mut state, 2) > 0 {
                     written = share.unheard();
                 }
             }
         }
-        // It is killed. Whoever says so may be killed, too, and say it again.
+        // The process is killed. Its successor may be killed, too, so the report comes twice.
         for _ in 0..2 {
             ledger.end("a", written, 20);
             assert_eq!(ledger.state().used, spent, "seed {seed}");

@@ -1,9 +1,9 @@
 //! Budgets and limits as arithmetic: `admit -> Permit -> settle`, with the time as an argument.
 //!
 //! A [`RateLimiter`] limits the requests and tokens of one provider in any minute. A [`SessionBudget`] limits the
-//! reasoning tokens of one session. Both reserve the highest cost of a call before it starts, so that parallel calls cannot
-//! overshoot together, and both settle with its real cost. [`admit`] asks both, in an order that leaves nothing reserved
-//! after a refusal.
+//! reasoning tokens of one session. Both reserve the highest cost of a call before it starts, so that parallel calls
+//! cannot overshoot together, and both settle with its real cost. [`admit`] asks both, in an order that leaves
+//! nothing reserved after a refusal.
 //!
 //! ```
 //! use std::num::NonZeroU64;
@@ -27,10 +27,10 @@
 //! assert_eq!(third.cap(), Some(300));
 //! ```
 //!
-//! If several processes spend one budget, a [`Ledger`] records the spent amount and the slices of the rest that processes
-//! hold. A [`Share`] is the view of one process: it reserves from its slice, and asks the ledger for another one when the
-//! slice is used up. A [`RateLedger`] and a [`RateShare`] divide the requests of a minute in the same way.
-//! [`runaway`] finds thoughts that repeat themselves without end.
+//! If several processes spend one budget, a [`Ledger`] records the spent amount and the slices of the rest that
+//! processes hold. A [`Share`] is the view of one process: it reserves from its slice, and asks the ledger for
+//! another one when the slice is used up. A [`RateLedger`] and a [`RateShare`] divide the requests of a minute in the
+//! same way. [`runaway`] finds thoughts that repeat themselves without end.
 //!
 //! Nothing here reads a clock. `now` is the time since any fixed start; a step back counts as no step.
 #![doc(test(attr(deny(warnings))))]
@@ -59,7 +59,7 @@ pub use session::{
 };
 pub use share::Share;
 
-/// An upper bound, or none.
+/// An upper bound, or no bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// At most this many.
@@ -68,7 +68,7 @@ pub enum Limit {
     Unlimited,
 }
 
-/// What one call needs before it may start.
+/// The needs of one call before it may start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The most tokens of any kind that it may cost, its request included.
@@ -119,7 +119,7 @@ pub fn admit(
 }
 
 impl Limit {
-    /// A bound from a configuration, where zero means none.
+    /// Reads a bound of a configuration, where zero means no bound.
     #[must_use]
     pub const fn from_config(number: u64) -> Self {
         match NonZeroU64::new(number) {

@@ -9,8 +9,8 @@ use super::Limit;
 /// The window over which the limits hold.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// What happens within one slot is forgotten together, once the window has left the whole slot. The limits hold
-/// exactly; a place is free at most this much later than it could be, and memory is bounded by some 600 slots.
+/// Calls of one slot are forgotten together, once the window has left the whole slot. The limits hold exactly; a
+/// place is free at most this much later than it could be, and memory is bounded by some 600 slots.
 const SLOT: Duration = Duration::from_millis(100);
 
 /// A provider's limits; read fresh for each call.
@@ -22,12 +22,12 @@ pub struct RateLimits {
     pub tokens_per_minute: Limit,
 }
 
-/// What a provider was asked for within the last minute.
+/// The calls to a provider within the last minute.
 #[derive(Clone, Debug, Default)]
 pub struct RateLimiter {
     /// In the order of their numbers; some may lie ahead.
     slots: VecDeque<Slot>,
-    /// Of the calls in the window, those whose moment is not known yet; they stay in it until it is.
+    /// The calls in the window whose moment is not known yet; they stay in it until it is.
     open: Places,
     requests: u64,
     tokens: u64,
@@ -45,7 +45,7 @@ pub struct RatePermit {
 /// When a call counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Moment {
-    /// Nothing is limited.
+    /// The call has no limits.
     Never,
     /// It is not known yet.
     Open,
@@ -53,7 +53,7 @@ enum Moment {
     Slot(u64),
 }
 
-/// Requests and tokens in a window: what is taken of limits, or what somebody may take.
+/// Requests and tokens in a window: taken places, or places that may be taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     /// Calls.
@@ -65,15 +65,15 @@ pub struct Places {
 /// A call that has to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateRefusal {
-    /// Which limit is reached; the one that keeps the call waiting longest.
+    /// The limit that is reached; if both are, the limit with the longer wait.
     pub unit: RateUnit,
     /// The limit itself.
     pub limit: u64,
-    /// When the call would be admitted, if nothing else is asked for until then.
+    /// The time until the call would be admitted, if no other call is.
     pub retry_after: Duration,
 }
 
-/// What a rate limit counts.
+/// The unit of a rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateUnit {
     /// Calls.
@@ -94,8 +94,8 @@ impl RateLimits {
     pub const UNLIMITED: Self =
         Self { requests_per_minute: Limit::Unlimited, tokens_per_minute: Limit::Unlimited };
 
-    /// What one call of so many tokens takes of what is limited; one that alone is larger than the limit takes all of
-    /// it.
+    /// The places that one call of so many tokens takes. A call that alone is larger than the limit takes the whole
+    /// limit.
     #[must_use]
     pub fn one(&self, tokens: u64) -> Places {
         self.all().least(self.counted(Places { requests: 1, tokens }))
@@ -107,14 +107,14 @@ impl RateLimits {
         self.tokens_per_minute != Limit::Unlimited
     }
 
-    /// The limits; 0 of what is not limited.
+    /// The limits; 0 for an unlimited one.
     #[must_use]
     pub fn all(&self) -> Places {
         let of = |limit: Limit| limit.get().unwrap_or_default();
         Places { requests: of(self.requests_per_minute), tokens: of(self.tokens_per_minute) }
     }
 
-    /// These places, but for those that are not limited.
+    /// These places, with 0 for unlimited units.
     #[must_use]
     pub fn counted(&self, places: Places) -> Places {
         let of = |limit: Limit, places| if limit == Limit::Unlimited { 0 } else { places };
@@ -126,7 +126,7 @@ impl RateLimits {
 }
 
 impl Places {
-    /// None.
+    /// No places.
     pub const NONE: Self = Self { requests: 0, tokens: 0 };
 
     /// Both together.
@@ -135,7 +135,7 @@ impl Places {
         self.each(more, u64::saturating_add)
     }
 
-    /// What is left without those.
+    /// The difference, at least 0.
     #[must_use]
     pub fn minus(self, less: Self) -> Self {
         self.each(less, u64::saturating_sub)
@@ -232,7 +232,7 @@ impl RateLimiter {
         self.refusal(limits, limits.one(tokens).tokens, now)
     }
 
-    /// After this time the first place is free again; `None` where none is taken.
+    /// The time until the first taken place is free again; `None` if no place is taken.
     #[must_use]
     pub fn frees_in(&mut self, now: Duration) -> Option<Duration> {
         let now = self.advance(now);
@@ -265,7 +265,8 @@ impl RateLimiter {
         }
     }
 
-    /// The moment of this call was no later than `at`, which may lie ahead. Of what is said twice the earlier counts.
+    /// Records that this call's moment was no later than `at`, which may lie ahead. If it is recorded twice, the
+    /// earlier moment counts.
     pub fn stamp(&mut self, permit: &mut RatePermit, at: Duration, now: Duration) {
         let at = at.max(self.advance(now));
         let number = number_of(at);
@@ -288,10 +289,10 @@ impl RateLimiter {
         self.open.requests > 0
     }
 
-    /// Replaces the reservation by what the call did cost.
+    /// Replaces the reservation by the real cost of the call.
     ///
-    /// What was reserved too much is free at once. What it cost beyond its reservation counts from now on, because
-    /// that is when it became known.
+    /// An excess of the reservation is free at once. A cost beyond the reservation counts from now on, because it
+    /// became known now.
     pub fn settle(&mut self, mut permit: RatePermit, tokens: u64, now: Duration) {
         let now = self.advance(now);
         self.close(&mut permit, now);
@@ -315,7 +316,7 @@ impl RateLimiter {
         }
     }
 
-    /// A call is over; one whose moment nobody said had it now at the latest.
+    /// Ends a call. If its moment is unknown, now is the latest possible moment.
     pub fn close(&mut self, permit: &mut RatePermit, now: Duration) {
         if permit.moment == Moment::Open {
             self.stamp(permit, now, now);
@@ -363,7 +364,7 @@ impl RateLimiter {
         true
     }
 
-    /// A reservation that already left the window took its slot along, and there is nothing to take back.
+    /// If the reservation already left the window, its slot is gone and does not change.
     fn take_back(&mut self, number: u64, requests: u64, tokens: u64) {
         let found = self.slots.binary_search_by_key(&number, |slot| slot.number).ok();
         let Some(slot) = found.and_then(|index| self.slots.get_mut(index)) else { return };
@@ -409,7 +410,7 @@ fn number_of(at: Duration) -> u64 {
     u64::try_from(at.as_millis() / SLOT.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// When nothing of this slot is within the window any more.
+/// The time at which the whole slot has left the window.
 fn leaves_at(number: u64) -> Duration {
     let slot = u64::try_from(SLOT.as_millis()).unwrap_or(u64::MAX);
     Duration::from_millis(number.saturating_add(1).saturating_mul(slot)).saturating_add(WINDOW)

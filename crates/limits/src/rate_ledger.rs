@@ -1,8 +1,8 @@
-//! Who holds how many places of a limit that several processes share.
+//! The places (leases) of a rate limit that several processes share.
 //!
-//! A process has no more in its own window than it holds, and all hold no more together than the limit: so no minute has
-//! more than the limit, whatever the clocks of the processes say. What is taken is held until it has left the window of
-//! whoever took it, and no message says when that was.
+//! A process has no more in its own window than it holds, and together the processes hold no more than the limit: so
+//! no minute exceeds the limit, whatever the clocks of the processes show. A taken place is held until it has left
+//! the window of its process, and no message reports the time at which that was.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::{Places, RateLimits};
 use thinkthrough_json::{Doc, Val, Writer};
 
-/// So long the places of a process that says nothing are held: it takes some for [`super::rate_share::SPEND`] at most, a
+/// How long the places of a silent process are held: it takes places for at most [`super::rate_share::SPEND`], a
 /// place counts for a minute and a slot, and clocks do not run quite alike.
 const HOLD: Duration = Duration::from_millis(71_000);
 
@@ -21,7 +21,7 @@ const WANTED: Duration = Duration::from_millis(1500);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RateLedger {
     slices: BTreeMap<String, Slice>,
-    /// Until then, in milliseconds of the ledger's clock, this holder needs what others do not use.
+    /// Until then, in milliseconds of the ledger's clock, this holder needs idle places of others.
     wanted_until: u64,
     wanted_by: String,
 }
@@ -29,44 +29,44 @@ pub struct RateLedger {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slice {
     places: Places,
-    /// Whether some of them were not taken when the holder was last heard.
+    /// Whether some of them were free at the holder's last report.
     is_idle: bool,
-    /// When the first of them is free again, if nothing else happens.
+    /// The time at which the first of them is free again, if no call ends earlier.
     frees_at: u64,
     until: u64,
 }
 
-/// What a holder says, and what it asks for.
+/// A holder's report of its places, and its request for more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateReport {
-    /// What is in its window.
+    /// The places in its window.
     pub busy: Places,
-    /// What it keeps: that, and some besides.
+    /// The places that it keeps: the busy ones, and some spare ones.
     pub keeps: Places,
-    /// What its calls need besides.
+    /// The further places that its calls need.
     pub wants: Places,
-    /// Less of that would help none of them.
+    /// The least number of places that helps one of these calls.
     pub least: Places,
-    /// What it would like to have for the next ones.
+    /// The extra places that it would like for the next calls.
     pub more: Places,
-    /// When the first of its places leaves the window.
+    /// The time until the first of its places leaves the window.
     pub frees_in: Duration,
 }
 
-/// What a holder gets.
+/// The ledger's answer to a holder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateGiven {
-    /// All that it holds from now on.
+    /// All places of the holder from now on.
     pub holds: Places,
-    /// What nobody holds.
+    /// The free places that no holder has.
     pub left: Places,
-    /// Whether anybody else holds something.
+    /// Whether another holder has places.
     pub is_shared: bool,
-    /// Whether others may have what they do not use.
+    /// Whether others may have idle places.
     pub may_come: bool,
-    /// Whether others need what it does not use.
+    /// Whether others need idle places of this holder.
     pub is_wanted: bool,
-    /// When something of the others' is free at the latest, if they take nothing else.
+    /// The latest time until a place of the others is free, if they take no further ones.
     pub frees_in: Option<Duration>,
 }
 
@@ -112,7 +112,7 @@ impl RateLedger {
         RateGiven { holds, left, is_shared, may_come, is_wanted, frees_in }
     }
 
-    /// Writes it down.
+    /// Writes the ledger as JSON.
     #[must_use]
     pub fn write(&self) -> String {
         let mut w = Writer::new();
@@ -134,7 +134,7 @@ impl RateLedger {
         w.finish()
     }
 
-    /// Reads what [`RateLedger::write`] wrote; `None` if it is nothing of the kind.
+    /// Reads the output of [`RateLedger::write`]; `None` if the text has another form.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let doc = Doc::parse_str(text).ok()?;

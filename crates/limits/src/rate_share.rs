@@ -1,33 +1,33 @@
-//! What one process knows of a limit that it shares.
+//! One process's part of a rate limit that several processes share.
 
 use std::time::Duration;
 
 use super::{Places, RateGiven, RateLimiter, RateLimits, RatePermit, RateRefusal, RateReport};
 
-/// So long after it last heard of its ledger a process takes places that it holds.
+/// How long after its last contact with the ledger a process takes places that it holds.
 pub(super) const SPEND: Duration = Duration::from_secs(8);
 
-/// How long a call is told to wait where nobody says when something is free.
+/// The wait of a call if the time of the next free place is unknown.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Places of a minute that a process holds, and its own window, which has no more than those in it.
+/// The places that a process holds for a minute, and its own window, which never has more places in it.
 #[derive(Clone, Debug, Default)]
 pub struct RateShare {
     window: RateLimiter,
     holds: Places,
-    /// Taken since the last report: what is likely to be asked for soon.
+    /// Places taken since the last report: the likely demand of the near future.
     taken: Places,
-    /// The ledger was told that some of what is held is not taken.
+    /// The ledger knows that some held places are free.
     was_idle: bool,
     /// The moments of some calls were not known at the last report.
     was_open: bool,
     is_wanted: bool,
-    /// When the report was begun that was heard last.
+    /// The start of the last report that the ledger answered.
     heard: Option<Duration>,
 }
 
 impl RateShare {
-    /// Takes places that are held, without asking the ledger; `None` where there are too few.
+    /// Takes held places without asking the ledger; `None` if there are too few.
     pub fn take(&mut self, limits: &RateLimits, tokens: u64, now: Duration) -> Option<RatePermit> {
         if !self.is_held(now) {
             return None;
@@ -61,7 +61,7 @@ impl RateShare {
         self.window.would_refuse(limits, tokens, now)
     }
 
-    /// Whether a call that got nothing from the ledger may get something if it asks again.
+    /// Whether a call without places from the ledger may get some if it asks again.
     #[must_use]
     pub fn may_get(
         &mut self,
@@ -73,7 +73,7 @@ impl RateShare {
         given.may_come || self.in_reach(limits, given, now).covers(limits.one(tokens))
     }
 
-    /// Why a call that got nothing from the ledger has to wait, and how long.
+    /// The reason why a call without places from the ledger has to wait, and how long.
     #[must_use]
     pub fn refusal(
         &mut self,
@@ -110,27 +110,27 @@ impl RateShare {
         self.window.close(permit, now);
     }
 
-    /// Replaces what a call had reserved by what it did cost.
+    /// Replaces the reservation of a call by its real cost.
     pub fn settle(&mut self, permit: RatePermit, tokens: u64, now: Duration) {
         self.window.settle(permit, tokens, now);
     }
 
-    /// Whether the ledger has something to hear: what is not used, what is used of that, what was taken beside it, or that
-    /// calls whose moment is not known are still to be held for.
+    /// Whether the ledger needs a report: about idle places, about idle places that are now in use, about places
+    /// taken beside the ledger, or about calls without a known moment, whose places must stay held.
     #[must_use]
     pub fn has_news(&mut self, limits: &RateLimits, now: Duration) -> bool {
         let is_open = self.was_open || self.window.has_open();
         is_open || self.was_idle || self.busy(limits, now) != self.holds
     }
 
-    /// Nothing is held, and nothing is in the window.
+    /// No places are held, and the window is empty.
     #[must_use]
     pub fn is_empty(&mut self, limits: &RateLimits, now: Duration) -> bool {
         self.holds == Places::NONE && !self.has_news(limits, now)
     }
 
-    /// Begins a report for calls that need so much in all, of which the smallest needs `least`; what is idle is given back
-    /// where nothing is needed, but for as much as is likely to be asked for soon.
+    /// Begins a report for calls that need `needs` in all, of which the smallest needs `least`. Gives back idle
+    /// places if no call needs any, except for the likely demand of the near future.
     pub fn begin(
         &mut self,
         limits: &RateLimits,
@@ -144,11 +144,11 @@ impl RateShare {
         let (spare, more) = match needs == Places::NONE {
             true => (idle.least(soon), Places::NONE),
             false if self.is_wanted => (Places::NONE, Places::NONE),
-            // Whoever asks often gets some more, so that the next ones need not ask.
+            // A busy process gets some more places, so that its next calls need not ask.
             false => (idle, soon.most(limits.all().over(16)).least(most)),
         };
         let keeps = busy.plus(spare);
-        // What is given back cannot be taken any more.
+        // Returned places cannot be taken any more.
         (self.holds, self.taken) = (keeps, Places::NONE);
         self.was_open = self.window.has_open();
         RateReport {
@@ -161,7 +161,7 @@ impl RateShare {
         }
     }
 
-    /// The report that was begun at this time was heard.
+    /// Applies the ledger's answer to the report that was begun at this time.
     pub fn heard(&mut self, report: RateReport, given: &RateGiven, begun: Duration) {
         self.holds = self.holds.minus(report.keeps).plus(given.holds);
         self.was_idle = given.holds.minus(report.busy) != Places::NONE;
@@ -169,18 +169,18 @@ impl RateShare {
         self.heard = Some(begun);
     }
 
-    /// What is held and not taken, and what nobody holds.
+    /// The free places that this process or no process holds.
     fn in_reach(&mut self, limits: &RateLimits, given: &RateGiven, now: Duration) -> Places {
         self.holds.minus(self.busy(limits, now)).plus(given.left)
     }
 
-    /// What is in the window of what is limited.
+    /// The limited requests and tokens in the window.
     fn busy(&mut self, limits: &RateLimits, now: Duration) -> Places {
         let (requests, tokens) = self.window.in_window(now);
         limits.counted(Places { requests, tokens })
     }
 
-    /// Whether nobody else can have been given what is held.
+    /// Whether the held places cannot have been given to another process yet.
     fn is_held(&self, now: Duration) -> bool {
         self.heard.is_some_and(|heard| now.saturating_sub(heard) < SPEND)
     }

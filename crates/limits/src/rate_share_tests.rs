@@ -17,7 +17,7 @@ struct Gateway {
     holder: String,
     offset: u64,
     open: Vec<(RatePermit, usize)>,
-    /// A report under way, when it was begun, and what the ledger said to it.
+    /// A report under way, its start, and the ledger's answer to it.
     asked: Option<(RateReport, Duration, Option<RateGiven>)>,
 }
 
@@ -74,8 +74,8 @@ fn step() -> impl Strategy<Value = (usize, u64, Step)> {
 }
 
 proptest! {
-    /// No minute, wherever it begins, has more calls or tokens of all gateways together than the limit, whatever is lost,
-    /// late or killed, and however far apart their clocks are.
+    /// No window of a minute has more calls or tokens of all gateways together than the limit, even if messages are
+    /// lost or late, gateways are killed, and clocks differ.
     #[test]
     fn adr_rate_gateways_that_share_a_limit_keep_it_together_over_any_window(
         steps in proptest::collection::vec(step(), 1..400),
@@ -107,7 +107,8 @@ proptest! {
                     let report = gateway.share.begin(&limits, (needs, limits.one(needed / 3)), at);
                     gateway.asked = Some((report, at, None));
                 }
-                // What nobody waits for any more reaches the ledger no more: it was changed meanwhile.
+                // A report whose gateway has stopped waiting does not reach the ledger, because the ledger has
+                // changed since.
                 Step::Reach => {
                     if let Some((report, _, given @ None)) = &mut gateway.asked {
                         *given = Some(ledger.report(&limits, &gateway.holder, *report, now));
@@ -134,7 +135,7 @@ proptest! {
 
 const ONE: Places = Places { requests: 1, tokens: 0 };
 
-/// Takes as long as something comes; every gateway reports what it has besides three times a second.
+/// Takes places while there are some. Besides, every gateway with news reports three times a second.
 fn take_all(all: &mut [Gateway], ledger: &mut RateLedger, turns: &[usize], now: &mut u64) -> u64 {
     let (limits, mut taken) = (limits(60, 0), 0);
     for turn in turns {
@@ -177,7 +178,7 @@ fn adr_rate_what_is_free_is_had_by_whoever_asks_and_idle_places_come_back_within
         let mut all: Vec<_> = (0..3).map(|one| Gateway::new(one, one as u64 * 999)).collect();
         let (mut ledger, mut now) = (RateLedger::default(), 0);
         assert_eq!(take_all(&mut all, &mut ledger, &turns, &mut now), 60);
-        // A minute later all of it is free, and nobody waits for more than a second for it.
+        // A minute later all places are free, and every caller gets one within a second.
         let mut later = now + 61_000;
         assert_eq!(take_all(&mut all, &mut ledger, &turns, &mut later), 60);
     }
@@ -209,7 +210,7 @@ fn adr_rate_a_piece_that_helps_no_call_is_left_to_others() {
     let at = first.at(20);
     let refusal = second.share.refusal(&limits, 80, &given, at);
     assert_eq!((refusal.unit, refusal.limit), (super::RateUnit::Tokens, 100));
-    // The first one hears that others wait, and keeps nothing for later.
+    // The first one learns that others wait, and keeps no spare places.
     let given = first.ask(&mut ledger, &limits, (Places::NONE, Places::NONE), 20);
     assert_eq!((given.holds, given.is_wanted), (Places::NONE, true));
     assert_eq!(second.ask(&mut ledger, &limits, (tokens(80), tokens(80)), 30).holds.tokens, 86);

@@ -135,7 +135,7 @@ fn step() -> impl Strategy<Value = (u64, Step)> {
 }
 
 proptest! {
-    /// No minute, wherever it begins, holds more calls or tokens than allowed, whatever is settled or given back.
+    /// No window of a minute holds more calls or tokens than allowed, regardless of settled and returned calls.
     #[test]
     fn limits_hold_over_any_window(
         steps in proptest::collection::vec(step(), 1..200),
@@ -183,7 +183,8 @@ proptest! {
         }
     }
 
-    /// However late calls go out, and arrive within two seconds of that: no minute at the provider has more than allowed.
+    /// However late calls go out, and arrive within two seconds of that: no minute at the provider has more than
+    /// allowed.
     #[test]
     fn limits_hold_over_any_window_where_calls_arrive(
         steps in proptest::collection::vec((0_u64..6_000, 0_u64..4, 0_u64..2_000), 1..300),
@@ -219,7 +220,7 @@ proptest! {
         }
     }
 
-    /// What is settled or given back twice over, late or beyond its reservation never makes the window negative.
+    /// A call that is settled or given back twice, late or beyond its reservation never makes the window negative.
     #[test]
     fn a_refund_is_never_more_than_what_was_taken(steps in proptest::collection::vec(step(), 1..200)) {
         let limits = limits(1_000_000, 1_000_000);

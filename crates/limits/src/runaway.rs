@@ -1,27 +1,27 @@
-//! A thought that goes round in circles: the same text again and again, of whatever length.
+//! Detects a thought that goes round in circles: it repeats the same text, of any length.
 //!
-//! [`Circles`] reads a text as it comes, in a time that grows with the text and in a memory that does not, and says the
-//! same of it however it is cut. What it says is exact: each letter is compared with the one a period before it. A text
-//! that differs in its numbers only ("attempt 17: ...", "attempt 18: ...") goes round too, where it has words; a table of
-//! numbers does not.
+//! [`Circles`] reads a text as it comes, in linear time and bounded memory, and its result does not depend on the
+//! cuts. The result is exact: each letter is compared with the letter one period before it. A text with words whose
+//! repetitions differ only in numbers ("attempt 17: ...", "attempt 18: ...") is a circle too; a table of numbers is
+//! not.
 
-/// So much text is remembered: the longest circle that is found.
+/// The size of the text memory: the longest circle that is found.
 const LONGEST: usize = 8 * 1024;
-/// So many bytes that stood somewhere before make a suspicion.
+/// The number of repeated bytes that make a suspicion.
 const WINDOW: usize = 32;
-/// A text goes round in circles once it has said the same so often, and for so many bytes: rulers and lists of equal lines
-/// are shorter.
+/// A text goes round in circles after so many repetitions with so many bytes: rulers and lists of equal lines are
+/// shorter.
 const TIMES: u64 = 5;
 const BYTES: u64 = 4 * 1024;
-/// For so many bytes where it has no letters: a table of zeros, or a drawing.
+/// The number of bytes for a text without letters: a table of zeros, or a drawing.
 const WORDLESS: u64 = 16 * 1024;
-/// For so many letters and numbers where numbers differ, and with at least so many letters each time: long lists, tests and
-/// tables in code count, too.
+/// The number of letters and numbers if numbers differ, with at least so many letters in each repetition: long lists,
+/// tests and tables in code count, too.
 const COUNTED: u64 = 32 * 1024;
 const LETTERS: usize = 8;
-/// What stands for a number, whatever its digits. No text has such a byte.
+/// Replaces each number, so that all numbers are equal. No text has such a byte.
 const NUMBER: u8 = 0xFF;
-/// Places where a window stood are kept by its hash.
+/// The number of window hashes whose positions are stored.
 const PLACES: usize = 8 * 1024;
 /// The base of the rolling hash, and the base to the power of the window's length.
 const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -34,12 +34,12 @@ const OUT: u64 = {
     power
 };
 
-/// What is done about a thought that says the same again and again.
+/// The reaction to a thought that repeats itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Runaway {
-    /// Nothing.
+    /// No reaction.
     Off,
-    /// It is told.
+    /// The user gets a warning.
     #[default]
     Warn,
     /// The answer is cut there.
@@ -106,26 +106,26 @@ impl Circles {
 struct Search {
     /// The last bytes, each at its place modulo their number; empty until there are any.
     text: Vec<u8>,
-    /// Where a window with this hash stood last, counted from 1.
+    /// The last position of the window with this hash, counted from 1.
     places: Vec<u64>,
-    /// How many bytes came.
+    /// The number of bytes so far.
     came: u64,
     hash: u64,
-    /// The period that is suspected, 0 for none, and for how many bytes it held.
+    /// The suspected period, or 0, and the number of bytes for which it held.
     period: u64,
     held: u64,
-    /// For how many bytes it has to hold; asked of the text once it is likely.
+    /// The number of bytes for which it has to hold; computed from the text once a circle is likely.
     least: Option<u64>,
 }
 
 impl Search {
-    /// Takes a byte; gives a circle that is long enough, as `least` says of a circle's text.
+    /// Takes a byte. Returns a circle that has at least the length `least`.
     fn push(&mut self, byte: u8, least: fn(&Self) -> u64) -> Option<Circle> {
         if self.text.is_empty() {
             (self.text, self.places) = (vec![0; LONGEST], vec![0; PLACES]);
         }
         self.take(byte);
-        // What is said for the second time holds for one period.
+        // The second repetition counts as one period.
         let is_likely = self.held >= BYTES.max((TIMES - 1).saturating_mul(self.period));
         if self.period == 0 || !is_likely {
             return None;
@@ -136,18 +136,18 @@ impl Search {
         (self.held >= long_enough).then_some(circle)
     }
 
-    /// Where nothing differs.
+    /// The required length of an exact repetition.
     fn exact(&self) -> u64 {
         if self.letters() > 0 { BYTES } else { WORDLESS }
     }
 
-    /// Where numbers may differ.
+    /// The required length if numbers may differ.
     fn counted(&self) -> u64 {
         let has_number = self.last_period().any(|byte| byte == NUMBER);
         if has_number && self.letters() >= LETTERS { COUNTED } else { u64::MAX }
     }
 
-    /// How many letters stand in one period; of those beyond ASCII every byte counts.
+    /// The number of letters in one period; for letters beyond ASCII every byte counts.
     fn letters(&self) -> usize {
         let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || (0x80..NUMBER).contains(byte);
         self.last_period().filter(is_letter).count()
@@ -165,7 +165,7 @@ impl Search {
         }
         let gone = self.before(WINDOW as u64).unwrap_or_default();
         let window = self.hash.wrapping_mul(BASE).wrapping_add(u64::from(byte) + 1);
-        // What was never there was never counted.
+        // Bytes before the beginning were never added to the hash.
         let has_gone = self.came >= WINDOW as u64;
         let out = if has_gone { OUT.wrapping_mul(u64::from(gone) + 1) } else { 0 };
         self.hash = window.wrapping_sub(out);
@@ -186,7 +186,7 @@ impl Search {
         }
     }
 
-    /// The last window may have stood so many bytes before.
+    /// Suspects a period, if the last window also occurred that many bytes before.
     fn suspect(&mut self, period: u64) {
         let is_same = |back: u64| self.before(back) == self.before(back + period);
         if (1..=WINDOW as u64).all(is_same) {
@@ -194,7 +194,7 @@ impl Search {
         }
     }
 
-    /// The byte so many before the next one.
+    /// Returns the byte at a distance before the next one.
     fn before(&self, back: u64) -> Option<u8> {
         let at = self.came.checked_sub(back)?;
         self.text.get(place(at, LONGEST)).copied()
@@ -215,7 +215,7 @@ mod tests {
         Circles::default().push(text)
     }
 
-    /// Words that nobody says twice.
+    /// Words without a repetition.
     fn plain(words: usize) -> String {
         (0..words).map(|at| format!("word {} and {}. ", named(at * 7919), at ^ 0x5A5A)).collect()
     }
@@ -251,7 +251,7 @@ mod tests {
         let counted = |line: fn(usize) -> String| (0..3_000).map(line).collect::<String>();
         let found = circle(&counted(|at| format!("wait, let me try again: {at}\n"))).unwrap();
         assert_eq!((found.period, found.length), (26, COUNTED));
-        // One word that differs each time makes it no circle, and a table of numbers is none.
+        // A text with one word that differs each time is not a circle, and neither is a table of numbers.
         let worded = (0..3_000).map(|at| format!("let me try {} again\n", named(at)));
         assert_eq!(circle(&worded.collect::<String>()), None);
         assert_eq!(circle(&counted(|at| format!("| {at} | {} | ok |\n", at * 7919))), None);

@@ -1,23 +1,23 @@
-//! What a key's budgets are of.
+//! The scopes of a key's budgets.
 
 use super::{BudgetRules, Limit, OnExceed, WarnAt};
 
-/// What a budget counts over.
+/// The requests that a budget counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// A conversation.
     Session,
-    /// What follows one message of a person.
+    /// All requests that follow one message of a person.
     Turn,
-    /// What a caller names as one task; a session where it names none.
+    /// A task that the caller names, or else the session.
     Task,
     /// A day in UTC.
     Day,
-    /// All that the key ever asks for.
+    /// All requests of the key.
     Key,
 }
 
-/// What a budget is counted in.
+/// The unit of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Tokens of thoughts.
@@ -35,7 +35,7 @@ pub struct Budgets {
     pub money: [Limit; 5],
     /// The share of each that is worth a warning.
     pub warn_at: WarnAt,
-    /// What happens to requests once one of them is spent.
+    /// The fate of requests once one of the budgets is spent.
     pub on_exceed: OnExceed,
 }
 
@@ -55,7 +55,7 @@ impl Scope {
         }
     }
 
-    /// Whose budget it is, in a sentence: the budget of ...
+    /// The owner of the budget, to complete the sentence "the budget of ...".
     #[must_use]
     pub fn in_words(self) -> &'static str {
         match self {
@@ -77,19 +77,19 @@ impl Budgets {
         on_exceed: BudgetRules::DEFAULT.on_exceed,
     };
 
-    /// Whether nothing is limited.
+    /// Whether all scopes are unlimited.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.max == Self::NONE.max && !self.has_money()
     }
 
-    /// Whether anything of it is in money, so that prices must be known.
+    /// Whether a budget is in money, so that prices must be known.
     #[must_use]
     pub fn has_money(&self) -> bool {
         self.money != Self::NONE.money
     }
 
-    /// The scopes that have a budget, what it is counted in, and its rules.
+    /// The limited scopes, each with its unit and rules.
     pub fn rules(&self) -> impl Iterator<Item = (Unit, Scope, BudgetRules)> + '_ {
         let rules = |max| BudgetRules { max, warn_at: self.warn_at, on_exceed: self.on_exceed };
         let of = |unit, all: [Limit; 5]| {
@@ -111,7 +111,7 @@ impl Unit {
         }
     }
 
-    /// What the ledgers of a scope are called.
+    /// The name of the ledgers of a scope.
     #[must_use]
     pub fn ledger(self, scope: Scope) -> &'static str {
         match (self, scope) {

@@ -6,21 +6,20 @@ use std::time::Duration;
 
 use super::Limit;
 
-/// A reservation that nobody settled for this long belongs to a call that died, and lapses. It is longer than any
-/// call thinks.
+/// A reservation that is not settled for this long belongs to a call that died, and lapses. No call thinks that long.
 const LEASE: Duration = Duration::from_secs(3600);
 
 /// A hundred percent in the unit of [`WarnAt`].
 const WHOLE: u64 = 10_000;
 
-/// What a session may spend; read fresh for each call.
+/// The budget of a session; read fresh for each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetRules {
     /// All reasoning tokens of the session.
     pub max: Limit,
     /// The share of them that is worth a warning.
     pub warn_at: WarnAt,
-    /// What happens to calls once they are spent.
+    /// The fate of calls once the budget is spent.
     pub on_exceed: OnExceed,
 }
 
@@ -28,14 +27,14 @@ pub struct BudgetRules {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WarnAt(u64);
 
-/// A share that is not more than nothing and at most the whole.
+/// A share that is not greater than zero, or greater than the whole.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WarnAtError {
     given: f64,
     most: u64,
 }
 
-/// What happens to a call when the budget is spent, from mild to strict.
+/// The fate of a call when the budget is spent, from mild to strict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnExceed {
     /// It goes on, and the event has said so.
@@ -57,7 +56,7 @@ pub struct Ask {
     pub least: u64,
 }
 
-/// What a session has spent, and what its running calls may still spend.
+/// The spent amount of a session, and the reservations of its running calls.
 #[derive(Clone, Debug, Default)]
 pub struct SessionBudget {
     state: BudgetState,
@@ -138,7 +137,7 @@ impl BudgetRules {
 }
 
 impl SessionBudget {
-    /// Starts a session with nothing spent.
+    /// Starts a session without spending.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -150,7 +149,7 @@ impl SessionBudget {
         Self { state, ..Self::default() }
     }
 
-    /// What has to be stored for [`SessionBudget::resume`].
+    /// The state to store for [`SessionBudget::resume`].
     #[must_use]
     pub fn state(&self) -> BudgetState {
         self.state
@@ -158,10 +157,12 @@ impl SessionBudget {
 
     /// Reserves reasoning tokens for a call.
     ///
-    /// Where the rules stop a call at all, it is granted what is left, if that is enough to be of use, and its own cap
-    /// must be lowered to that; else the rules' [`OnExceed`] applies to it. A call that wants none is never held back.
+    /// If the rest of the budget is enough to be of use, the call is granted at most that rest, and its own cap must
+    /// be lowered to it, except under [`OnExceed::Warn`]. Otherwise the rules' [`OnExceed`] applies to the call. A
+    /// call that wants no reasoning tokens is never held back.
     ///
     /// # Errors
+    ///
     /// Fails when the budget is spent or reserved, and the rules block.
     pub fn admit(
         &mut self,
@@ -194,7 +195,7 @@ impl SessionBudget {
         }
     }
 
-    /// Books what a call did spend, and reports each threshold that the session reached for the first time.
+    /// Books the real cost of a call, and reports each threshold that the session reached for the first time.
     ///
     /// A call that failed settles with zero. A jump over both thresholds reports both, the warning first.
     #[expect(clippy::needless_pass_by_value, reason = "a permit is used up by this")]
@@ -235,7 +236,7 @@ impl SessionBudget {
 }
 
 impl BudgetState {
-    /// Adds what was spent, and reports each threshold that was reached for the first time, the warning first.
+    /// Adds the spent tokens, and reports each threshold that was reached for the first time, the warning first.
     pub fn book(&mut self, rules: &BudgetRules, spent: u64) -> Vec<BudgetEvent> {
         self.used = self.used.saturating_add(spent);
         let Some(max) = rules.max.get() else { return Vec::new() };
@@ -273,7 +274,7 @@ impl BudgetPermit {
         self.granted
     }
 
-    /// What the rules demand of this call because the budget is spent.
+    /// The restriction of this call because the budget is spent.
     #[must_use]
     pub fn exceeded(&self) -> Option<OnExceed> {
         self.exceeded

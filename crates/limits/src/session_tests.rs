@@ -186,7 +186,7 @@ fn adr_budget_is_asked_after_the_rate_limiter() {
 }
 
 proptest! {
-    /// However calls overlap, one that keeps its cap never lifts the session above its budget, and nothing is lost.
+    /// Overlapping calls that keep their caps never lift the session above its budget, and no token is lost.
     #[test]
     fn calls_that_keep_their_caps_never_overshoot(
         max in 1_u64..2_000,

@@ -10,7 +10,7 @@ const LONGEST: usize = 256;
 /// Shorter ones are the names of users.
 const LEAST_TOKEN: usize = 20;
 
-/// Values that stand in everybody's documents.
+/// Well-known values from documentation.
 const KNOWN: [&str; 16] = [
     "password",
     "pass",
@@ -30,7 +30,7 @@ const KNOWN: [&str; 16] = [
     "p@ssw0rd",
 ];
 
-/// Reads what follows `://`, or the same as a part of another address: `%3A%2F%2F`.
+/// Reads the part after `://`, or after the same in an encoded address: `%3A%2F%2F`.
 pub(super) fn fit(text: Text<'_>, at: usize, is_encoded: bool) -> Result<Option<Fit>, More> {
     if is_encoded {
         return encoded(text, at + b"%3A%2F%2F".len());
@@ -62,8 +62,8 @@ pub(super) fn fit(text: Text<'_>, at: usize, is_encoded: bool) -> Result<Option<
     }
 }
 
-/// Before which place of an address that goes on at `at` no secret begins: a token is no longer than its first label, and
-/// a password stands behind a colon.
+/// Returns the first position of an address at which a secret may begin, if the address goes on at `at`: a token is
+/// no longer than its first label, and a password follows a colon.
 pub(super) fn earliest(text: Text<'_>, at: usize, is_encoded: bool) -> usize {
     let rest = text.part(at, text.len());
     if is_encoded {
@@ -99,7 +99,7 @@ fn odd(text: Text<'_>, from: usize, seen: usize) -> Result<Option<Fit>, More> {
     const ODD: Set = PASSWORD.or(Set::of("/?#")).without(Set::of("@"));
     const HOST: Set = ALNUM.or(Set::of("-."));
     let digits = text.run(from, DIGIT, 5)?;
-    // What begins like a port is one.
+    // Digits alone before such a sign are a port.
     let is_port = digits > 0 && digits == seen;
     if is_port || seen >= LONGEST || !text.byte(from + seen)?.is_some_and(|byte| ODD.has(byte)) {
         return Ok(None);
@@ -136,8 +136,8 @@ fn is_password(value: &[u8], user: &[u8]) -> bool {
         && !super::judge::is_sample(value)
 }
 
-/// The passwords of a service's address, as it stands in settings: `scheme://user:password@host`, `host=h password=p`,
-/// `Server=h;Password=p`. Each as it is written, and without its escapes if it has some.
+/// Returns the passwords of a service's address in its usual forms: `scheme://user:password@host`, `host=h
+/// password=p`, `Server=h;Password=p`. Each is returned as written, and without its escapes if it has some.
 #[must_use]
 pub fn passwords(address: &str) -> Vec<String> {
     let mut all = Vec::new();
@@ -151,7 +151,7 @@ pub fn passwords(address: &str) -> Vec<String> {
     };
     for authority in address.split("://").skip(1) {
         let end = authority.find(['/', '?', '#', ' ', '"', '\'']).unwrap_or(authority.len());
-        // A password with such a sign in it goes on to the last `@`.
+        // A password that contains such a sign goes on to the last `@`.
         let (user, _) = authority.split_at(end);
         let user = user.rsplit_once('@').or_else(|| authority.rsplit_once('@'));
         let password = user.and_then(|(user, _)| user.split_once(':'));
@@ -172,7 +172,7 @@ pub fn passwords(address: &str) -> Vec<String> {
     all
 }
 
-/// The text without percent signs that stand for bytes.
+/// Decodes percent escapes.
 fn plain(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -6,31 +6,31 @@ use super::sign::{QUOTES, Sign, Stands, sign};
 use super::text::{More, Text};
 use super::{element, escape};
 
-/// What closes a name: quotes, brackets, and the backslash before a quote inside of a string.
+/// The characters that close a name: quotes, brackets, and the backslash before a quote inside of a string.
 const CLOSERS: Set = Set::of("\"'`])\\*");
 /// The longest value that is looked at.
 pub(super) const LONGEST: usize = 256;
 
-/// So many blanks stand before a sign or a value in a column.
+/// The most blanks before a sign or a value in a column.
 const ALIGNED: usize = 24;
 
-/// Where a value begins.
+/// The beginning of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Start {
     pub(super) at: usize,
     /// The quote before it.
     pub(super) quote: Option<u8>,
-    /// Whether a word stands between name and value, as people write it.
+    /// Whether a word joins name and value, as in prose.
     pub(super) is_prose: bool,
-    /// Whether the name is that of an element of XML, so that the value ends where another tag begins.
+    /// Whether the name is the name of an XML element, so that the value ends at the next tag.
     pub(super) is_element: bool,
 }
 
-/// Where a value ends.
+/// The end of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Value {
     pub(super) to: usize,
-    /// What it goes on with, if it is longer than what is looked at.
+    /// The bytes with which the value goes on, if it is longer than [`LONGEST`].
     pub(super) open: Option<Set>,
 }
 
@@ -93,8 +93,8 @@ pub(super) fn start(text: Text<'_>, at: usize, words: usize) -> Result<Option<St
     Ok(None)
 }
 
-/// Whether a name in which `at` lies is all of the string that something closes before `behind`: `"password", ` is, and
-/// neither a string that ends in a name nor a code span of Markdown.
+/// Whether the name at `at` is the whole string that closes before `behind`. `"password", ` is; a string that ends in
+/// a name is not, nor a code span of Markdown.
 fn is_string(text: Text<'_>, at: usize, behind: usize) -> bool {
     const LONGEST: usize = 48;
     let back = (1..LONGEST).find(|back| !text.before(at, *back).is_some_and(|it| NAME.has(it)));
@@ -103,8 +103,8 @@ fn is_string(text: Text<'_>, at: usize, behind: usize) -> bool {
     matches!(opening, None | Some(b'"' | b'\'' | b';')) && !has_span
 }
 
-/// The value of a cell that a `|` begins, with a name that ends at `at` in the cell before: it is all of its
-/// cell. In a template or a shell what stands there is a filter.
+/// Returns the value of a table cell that a `|` begins, after a name that ends at `at` in the cell before. The value
+/// is the whole cell. In a template or a shell, the text behind `|` is a filter.
 fn in_cell(text: Text<'_>, at: usize, found: Option<Start>) -> Result<Option<Start>, More> {
     const LONGEST: usize = 48;
     const CELL: Set = PRINTABLE.without(Set::of("|"));
@@ -125,13 +125,13 @@ fn in_cell(text: Text<'_>, at: usize, found: Option<Start>) -> Result<Option<Sta
     Ok(found.filter(|_| is_whole))
 }
 
-/// Whether what follows a string stands there.
+/// Whether the byte at `at` may follow a string.
 fn is_over(text: Text<'_>, at: usize) -> Result<bool, More> {
     Ok(text.byte(at)?.is_none_or(|byte| byte <= b' ' || b",;)]}>".contains(&byte)))
 }
 
-/// Where the value of an entry may begin whose name, which ends at `at_name` and with what closes it at `at`, is only one
-/// of its members.
+/// Returns where the value of an entry may begin if its name is only a member of the entry. The name ends at
+/// `at_name`, and its closing characters at `at`.
 fn entry(text: Text<'_>, at_name: usize, at: usize) -> Result<Option<usize>, More> {
     if let Some(at) = sibling(text, at)? {
         return Ok(Some(at));
@@ -142,8 +142,8 @@ fn entry(text: Text<'_>, at_name: usize, at: usize) -> Result<Option<usize>, Mor
     }
 }
 
-/// Behind `value` and its sign, where name and value are members of one entry: `name: X` and `value: ...` on the next
-/// line, or `key="X" value="..."`.
+/// Returns the position after `value` and its sign, if name and value are members of one entry: `name: X` and `value:
+/// ...` on the next line, or `key="X" value="..."`.
 fn sibling(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     let gap = escape::gap(text, at, BLANK.or(Set::of("\r\n,")), 48)?;
     let mut here = at + gap;
@@ -179,7 +179,7 @@ fn closers(text: Text<'_>, at: usize) -> Result<usize, More> {
     Ok(here - at)
 }
 
-/// Behind a remark, as in `password (case sensitive): value`.
+/// Returns the position after a remark, as in `password (case sensitive): value`.
 fn behind_remark(text: Text<'_>, at: usize) -> Result<usize, More> {
     const REMARK: Set = PRINTABLE.or(Set::of(" ")).without(Set::of("()\"'`"));
     if text.byte(at)? != Some(b'(') || !text.before(at, 1).is_some_and(|byte| BLANK.has(byte)) {
@@ -193,7 +193,7 @@ fn behind_remark(text: Text<'_>, at: usize) -> Result<usize, More> {
     Ok(if matches!(text.byte(behind)?, Some(b':' | b'=')) { behind } else { at })
 }
 
-/// Where a value may begin that follows its name without a sign, as in `password v4lue` and `password (v4lue)`.
+/// Returns the start of a value that follows its name without a sign, as in `password v4lue` and `password (v4lue)`.
 pub(super) fn direct(text: Text<'_>, at: usize) -> Result<Option<Start>, More> {
     let mut here = at;
     if text.continues(at, b"'s ", false)? {
@@ -209,8 +209,8 @@ pub(super) fn direct(text: Text<'_>, at: usize) -> Result<Option<Start>, More> {
     value_start(text, here, true)
 }
 
-/// Whether the name that a place stands in or behind is that of a flag, or is set by a shell: `--api-key`, `set -gx
-/// API_TOKEN`, `setx API_TOKEN`. Its value follows without a sign then.
+/// Whether a position is in or behind the name of a flag, or a name that a shell sets: `--api-key`, `set -gx
+/// API_TOKEN`, `setx API_TOKEN`. The value of such a name follows without a sign.
 pub(super) fn is_flag(text: Text<'_>, at: usize) -> bool {
     const LONGEST: usize = 40;
     let mut begin = at;
@@ -225,8 +225,8 @@ pub(super) fn is_flag(text: Text<'_>, at: usize) -> bool {
     is_set || (name.starts_with(b"--") && text.before(begin, 1).is_some_and(|byte| byte <= b' '))
 }
 
-/// Whether the value that was found behind a name that ends at `at` is set to a literal: in quotes behind an equals sign,
-/// or as the other member of an entry.
+/// Whether the value after a name that ends at `at` is set to a literal: in quotes after an equals sign, or as the
+/// other member of an entry.
 pub(super) fn is_set(text: Text<'_>, at: usize, start: Start) -> bool {
     let between = text.part(at, start.at);
     let has = |sign: &str| memchr::memmem::find(between, sign.as_bytes()).is_some();
@@ -234,7 +234,8 @@ pub(super) fn is_set(text: Text<'_>, at: usize, start: Start) -> bool {
     start.quote.is_some() && !start.is_prose && sets
 }
 
-/// Whether what seems to be a name says how a test ended, as logs do: `PASS: test_x2`, where the name of the test follows.
+/// Whether the seeming name is the result of a test, as in the log line `PASS: test_x2`, where the name of the test
+/// follows.
 pub(super) fn is_verdict(text: Text<'_>, at: usize, behind: usize) -> Result<bool, More> {
     if text.part(at, behind) != b"PASS" || !text.continues(behind, b": ", false)? {
         return Ok(false);
@@ -243,8 +244,8 @@ pub(super) fn is_verdict(text: Text<'_>, at: usize, behind: usize) -> Result<boo
     Ok(!text.byte(value)?.is_some_and(|byte| QUOTES.has(byte)))
 }
 
-/// Whether the quote before a value that was found behind a name that ends at `at` only closes the string that the name
-/// stands in, as in `getpass('Password: ')`.
+/// Whether the quote before a value only closes the string of a prompt, as in `getpass('Password: ')`. The name in
+/// the prompt ends at `at`.
 fn closes_prompt(text: Text<'_>, at: usize, start: Start) -> bool {
     const LONGEST: usize = 48;
     const PROMPT: Set = ALNUM.or(Set::of(" _()-"));
@@ -260,7 +261,7 @@ fn closes_prompt(text: Text<'_>, at: usize, start: Start) -> bool {
     !is_inner && text.before(at, back + 1 + prefix).is_none_or(|it| BEFORE.has(it))
 }
 
-/// Whether a name that is a word of many meanings is one here: its value is said right behind it.
+/// Whether an ambiguous word is a name here: its value follows directly.
 pub(super) fn is_told(text: Text<'_>, at: usize) -> Result<bool, More> {
     let mut here = at + text.run(at, CLOSERS, 2)?;
     here += text.run(here, BLANK, 2)?;
@@ -295,7 +296,7 @@ fn value_start(text: Text<'_>, at: usize, is_prose: bool) -> Result<Option<Start
     here += text.run(here, Set::of("\\*"), 4)?;
     let mut quote = None;
     let quotes = text.run(here, QUOTES, 3)?;
-    // An empty string; behind two quotes that are written for one a value goes on.
+    // An empty string. After two quotes that are written for one, the value goes on.
     if quotes == 2 && text.byte(here)? == text.byte(here + 1)? && is_over(text, here + 2)? {
         return Ok(None);
     }
@@ -306,7 +307,7 @@ fn value_start(text: Text<'_>, at: usize, is_prose: bool) -> Result<Option<Start
     Ok(text.byte(here)?.map(|_| Start { at: here, quote, is_prose, is_element: false }))
 }
 
-/// What makes a value of a string.
+/// Calls and constructors that wrap a string value.
 const WRAPPERS: [&str; 12] = [
     "Some(",
     "String::from(",
@@ -322,7 +323,7 @@ const WRAPPERS: [&str; 12] = [
     "sensitive(",
 ];
 
-/// Where the string begins that such calls have, as in `Some(String::from("v4lue"))`.
+/// Returns the start of the string inside of wrappers, as in `Some(String::from("v4lue"))`.
 pub(super) fn behind_wrappers(text: Text<'_>, start: Start) -> Result<Start, More> {
     let mut here = start.at;
     while start.quote.is_none() && here - start.at < 40 {
@@ -344,8 +345,8 @@ pub(super) fn behind_wrappers(text: Text<'_>, start: Start) -> Result<Start, Mor
     Ok(found.unwrap_or(start))
 }
 
-/// Where the value begins that a command of PowerShell makes a password of, as in `ConvertTo-SecureString "v4lue"`, if one
-/// stands where a value could.
+/// Returns the start of the value of a PowerShell command that makes a password, as in `ConvertTo-SecureString
+/// "v4lue"`. Without such a command, returns `start`.
 pub(super) fn behind_cmdlet(text: Text<'_>, start: Start) -> Result<Option<Start>, More> {
     const CMDLET: &[u8] = b"ConvertTo-SecureString";
     if start.quote.is_some() || !text.continues(start.at, CMDLET, true)? {
@@ -361,7 +362,7 @@ pub(super) fn behind_cmdlet(text: Text<'_>, start: Start) -> Result<Option<Start
     Ok(value_start(text, here, false)?.filter(|start| start.quote.is_some()))
 }
 
-/// Where a value ends: at its quote, or where no value goes on.
+/// Returns the end of a value: its closing quote, or the first byte that cannot belong to it.
 pub(super) fn value(text: Text<'_>, start: Start) -> Result<Value, More> {
     let set = match start.quote {
         Some(quote) => PRINTABLE.or(Set::of(" ")).without(Set::of(quote_text(quote))),

@@ -1,15 +1,15 @@
-//! Whether something may begin at a place, by what stands before it.
+//! Tells by the text before a position whether a secret may begin there.
 
 use super::rule::{Left, Look};
 use super::set::{ALNUM, Set};
 use super::text::{More, Text};
 use super::{Anchor, Masker, escape};
 
-/// Whether a rule's secret may begin behind what stands before it.
+/// Whether the text before `at` lets a secret of this rule begin there.
 pub(super) fn is_left_fine(masker: &Masker, rule: usize, text: Text<'_>, at: usize) -> bool {
     let left = match masker.look(rule) {
         Some(Look::Form { left, .. }) => left,
-        // Such a name is not the end of another one.
+        // Such a name must not be the end of another name.
         Some(
             Look::Header { .. }
             | Look::Line { .. }
@@ -40,7 +40,7 @@ pub(super) fn is_left_fine(masker: &Masker, rule: usize, text: Text<'_>, at: usi
     }
 }
 
-/// Whether base64 of something long goes on there: behind one of its own signs any prefix may stand by chance.
+/// Whether a long base64 text goes on at `at`: there any prefix may occur by chance.
 fn is_inside_drawn(text: Text<'_>, at: usize) -> bool {
     const LONG: usize = 24;
     const BASE64: Set = ALNUM.or(Set::of("+/"));
@@ -53,8 +53,8 @@ fn is_inside_drawn(text: Text<'_>, at: usize) -> bool {
         && many(u8::is_ascii_digit) > 0
 }
 
-/// Whether the name of a service only seems to stand there: it goes over from one word into the next, and begins or
-/// ends within one, as `okta` does in `rookTable`.
+/// Whether the name of a service only occurs by chance: it crosses the border of two words and begins or ends inside
+/// one, as `okta` does in `rookTable`.
 pub(super) fn straddles(
     masker: &Masker,
     text: Text<'_>,

@@ -1,10 +1,10 @@
 //! Private keys in blocks of text: PEM, OpenSSH, PGP, SSH2, PuTTY.
 //!
 //! A block is long, and its end may never come. So it is certain as soon as its head and a first line of its body are
-//! there, and from then on everything is swallowed that can belong to a body ([`step`]).
+//! there, and from then on [`step`] swallows all text that can belong to a body.
 //!
-//! Where each line has something before it (its number, a time, the name of its file), the first line of the body says
-//! what: the other lines begin in the same way, whatever their numbers ([`Lead`]).
+//! The lines of a body may each have a prefix: a line number, a time, or a file name. The first line of the body
+//! defines this [`Lead`]. The other lines begin in the same way, with any numbers.
 
 use super::escape;
 use super::set::{ALNUM, Set};
@@ -13,38 +13,38 @@ use super::text::{More, Text};
 const LABEL: Set = ALNUM.or(Set::of(" -"));
 const BASE64: Set = ALNUM.or(Set::of("+/="));
 const HEADER: Set = ALNUM.or(Set::of("-"));
-/// What stands between the lines of a body, also where it is written as strings of a program.
+/// The characters between the lines of a body, also if the body is written as strings of a program.
 const BETWEEN: Set = Set::of(" \t\r\n\"'+,>#|*");
-/// The least length of a line of which it is clear that it belongs to a body.
+/// A line of at least this length surely belongs to a body.
 const LINE: usize = 16;
-/// So long is a line of a body that stands behind a line of a head; what else stands there is shorter.
+/// The length of a body's line behind a header line; other text there is shorter.
 const BODY: usize = 48;
 const WORD: usize = 512;
 
-/// The longest lead of a line that is read.
+/// The longest prefix of a line that is read.
 const LEAD: usize = 96;
-/// The least length of a line of the body where another thing stands before it.
+/// The least length of a line of the body that has a prefix.
 const LED: usize = 32;
 
-/// A digest of what stands before each line of a block, where all numbers are one and all blanks are one.
+/// A digest of the prefix of each line of a block. All numbers count as equal, and all blanks too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lead(u64);
 
-/// Where a head ends, and what stands before the lines behind it.
+/// The end of a head, and the prefix of the lines behind it.
 pub(super) struct Head {
     pub(super) to: usize,
     pub(super) lead: Lead,
 }
 
-/// What a block may go on with.
+/// The next step through the body of a block.
 pub(super) enum Step {
-    /// This much more belongs to it.
+    /// The block goes on up to this position.
     On(usize),
-    /// It ends here.
+    /// The block ends at this position.
     Done(usize),
 }
 
-/// Where the head ends that begins at `at` with `opening`, if a body follows it.
+/// Returns the end of the head that begins at `at` with `opening`, if a body follows it.
 pub(super) fn head(text: Text<'_>, at: usize, opening: usize) -> Result<Option<Head>, More> {
     let mut here = at + opening;
     if text.part(at, here).starts_with(b"Private") {
@@ -87,7 +87,7 @@ pub(super) fn head(text: Text<'_>, at: usize, opening: usize) -> Result<Option<H
     Ok(led(text, here)?.map(|lead| Head { to: here, lead }))
 }
 
-/// What stands before each line behind a head, if a line of a body is among the first of them.
+/// Returns the prefix of the lines behind a head, if one of the first lines belongs to a body.
 fn led(text: Text<'_>, at: usize) -> Result<Option<Lead>, More> {
     const LINES: usize = 6;
     const NAMES: [&[u8]; 5] =
@@ -111,7 +111,7 @@ fn led(text: Text<'_>, at: usize) -> Result<Option<Lead>, More> {
         let from = line.iter().rposition(|byte| !BASE64.has(*byte)).map_or(0, |at| at + 1);
         let from = from + written(line, from);
         if from == 0 || text.run(begin + from, BASE64, LED)? < LED {
-            // A line between head and body is as short as what stands before it.
+            // A line between head and body has at most the length of a prefix.
             if length >= LEAD {
                 return Ok(None);
             }
@@ -122,7 +122,7 @@ fn led(text: Text<'_>, at: usize) -> Result<Option<Lead>, More> {
     Ok(None)
 }
 
-/// How many letters belong to the sign that a backslash began: `\t`, or an arrow as `\u2192`.
+/// Returns how many letters belong to the escape that a backslash began: `\t`, or an arrow as `\u2192`.
 fn written(line: &[u8], from: usize) -> usize {
     let is_begun = from.checked_sub(1).and_then(|at| line.get(at)) == Some(&b'\\');
     match line.get(from) {
@@ -136,14 +136,14 @@ fn is_line_end(text: Text<'_>, at: usize) -> Result<bool, More> {
     Ok(text.byte(at)?.is_none() || escape::line_end(text, at)?.is_some())
 }
 
-/// Behind the end of a line and what closes it.
+/// Returns the position after the end of a line and the characters that close it.
 fn behind_line_end(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     let closed = at + text.run(at, Set::of(" \t\"'+,"), 8)?;
     escape::line_end(text, closed)
 }
 
 impl Lead {
-    /// Nothing stands before the lines.
+    /// The lines have no prefix.
     const NONE: Lead = Lead(0);
     const BASIS: Lead = Lead(0xCBF2_9CE4_8422_2325);
 
@@ -166,13 +166,13 @@ impl Lead {
         Lead((self.0 ^ u64::from(kind)).wrapping_mul(0x0100_0000_01B3))
     }
 
-    /// Where the next line begins behind its lead.
+    /// Returns the start of the next line, after its prefix.
     fn next(self, text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
         let Some(begin) = behind_line_end(text, at)? else { return Ok(None) };
         let (mut lead, mut last) = (Lead::BASIS, 0);
         for here in begin..begin + LEAD {
             let Some(byte) = text.byte(here)? else { return Ok(None) };
-            // Another blank or digit may belong to it.
+            // Another blank or digit may belong to the prefix.
             let is_over = lead == self && !matches!(byte, b' ' | b'\t');
             if is_over && !(last == b'0' && byte.is_ascii_digit()) {
                 return Ok(Some(here));
@@ -186,7 +186,7 @@ impl Lead {
     }
 }
 
-/// What stands before each line of a body that begins at a place without a head: the blanks before its first one.
+/// Returns the prefix of the lines of a body that begins at `at` without a head: the blanks before its first line.
 pub(super) fn lead_before(text: Text<'_>, at: usize) -> Lead {
     let before = text.part(at.saturating_sub(LEAD / 2), at);
     let blanks = before.iter().rev().take_while(|byte| b" \t".contains(byte)).count();
@@ -195,7 +195,7 @@ pub(super) fn lead_before(text: Text<'_>, at: usize) -> Lead {
     Lead::of(if is_line { blanks } else { b"" })
 }
 
-/// What follows in a body from here on.
+/// Returns the next step through the body from `at`.
 pub(super) fn step(text: Text<'_>, at: usize, lead: Lead) -> Result<Step, More> {
     let rest = text.run(at, BASE64, WORD)?;
     if rest > 0 {
@@ -209,7 +209,7 @@ pub(super) fn step(text: Text<'_>, at: usize, lead: Lead) -> Result<Step, More> 
         return Ok(Step::On(end));
     }
     let length = text.run(begin, BASE64, WORD)?;
-    // A line may be empty, but for what stands before it.
+    // A line may be empty except for its prefix.
     if length == 0
         && lead != Lead::NONE
         && let Some(next) = lead.next(text, begin)?
@@ -229,7 +229,7 @@ pub(super) fn step(text: Text<'_>, at: usize, lead: Lead) -> Result<Step, More> 
     Ok(if is_line { Step::On(end) } else { Step::Done(at) })
 }
 
-/// Where the next line of a body may begin.
+/// Returns the position where the next line of a body may begin.
 fn next(text: Text<'_>, at: usize, lead: Lead) -> Result<Option<usize>, More> {
     if lead == Lead::NONE { between(text, at).map(Some) } else { lead.next(text, at) }
 }
@@ -242,7 +242,7 @@ fn is_last(text: Text<'_>, at: usize, lead: Lead) -> Result<bool, More> {
     })
 }
 
-/// Behind blanks, line ends and escapes of line ends.
+/// Returns the position after blanks, line ends and escapes of line ends.
 fn between(text: Text<'_>, at: usize) -> Result<usize, More> {
     const MOST: usize = 64;
     let mut here = at;
@@ -263,7 +263,7 @@ fn between(text: Text<'_>, at: usize) -> Result<usize, More> {
     Ok(here)
 }
 
-/// Behind a line such as `Version: GnuPG`.
+/// Returns the position after a line such as `Version: GnuPG`.
 fn header(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     let length = text.run(at, HEADER, 24)?;
     if length < 2 || !text.continues(at + length, b": ", false)? {
@@ -271,11 +271,11 @@ fn header(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     }
     let line = Set::range(b' ', b'~').without(Set::of("\\\""));
     let mut here = at + length + 2;
-    // A comment may be quoted; any other quote ends the string that the block stands in.
+    // A comment may be quoted; any other quote ends the string that contains the block.
     let quotes = text.run(here, Set::of("\""), 1)?;
     here += quotes;
     let length = text.run(here, line, 128)?;
-    // Where a block has lost its line ends, the body follows a blank.
+    // If a block has lost its line ends, the body follows a blank.
     for blank in memchr::memchr_iter(b' ', text.part(here, here + length)) {
         if text.run(here + blank + 1, BASE64, BODY)? == BODY {
             return Ok(Some(here + blank));
@@ -285,9 +285,9 @@ fn header(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     Ok(Some(here + if quotes == 1 { text.run(here, Set::of("\""), 1)? } else { 0 }))
 }
 
-/// Behind `-----END ...-----`.
+/// Returns the position after `-----END ...-----`.
 fn tail(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
-    // One dash more is that of a line that was taken out.
+    // A sixth dash belongs to a deleted line of a diff.
     let dashes = text.run(at, Set::of("-"), 6)?;
     if dashes < 4 {
         return Ok(None);

@@ -1,21 +1,21 @@
-//! Masks the strings of JSON, and nothing else of it.
+//! Masks the strings of a JSON document and leaves the rest unchanged.
 
 use super::Masker;
 use std::ops::Range;
 use thinkthrough_json::{Doc, JsonError, Kind, Val, write_escaped};
 
-/// Which members of JSON are never touched.
+/// The members of JSON that are never masked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opaque {
-    /// Signatures, sealed content, media and ids: what must come back as it was given, byte for byte.
+    /// Signatures, sealed content, media and ids: values that must come back byte for byte.
     Kept,
     /// These and the addresses of media, which a provider fetches.
     Sent,
-    /// None: for what goes to nobody who would check it.
+    /// No members, for copies that are never verified.
     Masked,
 }
 
-/// Members that hold what a provider sealed, or an id that somebody refers to.
+/// Members with values that a provider sealed, or with ids that other places refer to.
 const OPAQUE: [&str; 27] = [
     "signature",
     "thoughtSignature",
@@ -46,18 +46,18 @@ const OPAQUE: [&str; 27] = [
     "fileData",
 ];
 
-/// Members that say where media is, and what a provider keeps of a prompt.
+/// Members with the addresses of media, and with a provider's cache settings of a prompt.
 const FETCHED: [&str; 8] =
     ["url", "image_url", "file_url", "file_uri", "fileUri", "uri", "s3Location", "cache_control"];
 
-/// Members that are opaque where one of these stands beside them.
+/// Members that are opaque if the same object has one of these members.
 const MEDIA: [&str; 6] = ["media_type", "mediaType", "mimeType", "mime_type", "format", "detail"];
 
-/// Masks every string that is a value, with what its member's name says about it. Names, numbers and all bytes of
-/// strings in which nothing was found stay as they are. `None` where nothing was found.
+/// Masks every string value, guided by the name of its member. Names, numbers and the bytes of strings without
+/// secrets stay as they are. Returns `None` if no secret was found.
 ///
 /// # Errors
-/// When the bytes are no JSON.
+/// Fails if the bytes are not JSON.
 pub fn mask_json(
     masker: &Masker,
     body: &[u8],
@@ -69,10 +69,10 @@ pub fn mask_json(
     Ok(written(body, edits))
 }
 
-/// What stands in the place of which bytes, in order.
+/// Byte ranges and their replacements, in order.
 pub(super) type Edits = Vec<(Range<usize>, String)>;
 
-/// A body with these edits; `None` without any.
+/// Applies edits to a body; `None` without edits.
 pub(super) fn written(body: &[u8], edits: Edits) -> Option<Vec<u8>> {
     if edits.is_empty() {
         return None;

@@ -7,9 +7,9 @@ use super::pattern::Fit;
 use super::set::{BLANK, PRINTABLE, Set};
 use super::text::{More, Text};
 
-/// So much of a line is looked through.
+/// The most bytes of a line that are searched.
 const LINE: usize = 256;
-/// So many flags of a line are looked at.
+/// The most flags of a line that are checked.
 const FLAGS: usize = 8;
 const QUOTES: Set = Set::of("\"'");
 const VALUE: Set = PRINTABLE.without(Set::of("\"'`;|&<>\\"));
@@ -22,19 +22,20 @@ pub(super) struct Flag {
     value: Value,
 }
 
-/// Where the value of a flag is.
+/// The position of a flag's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
-    /// Behind a blank or an equals sign.
+    /// After a blank or an equals sign.
     Apart,
-    /// Right behind the flag.
+    /// Right after the flag.
     Joined,
-    /// As the other way, and there behind this sign.
+    /// After a blank or an equals sign, and in that text after this sign.
     Behind(u8),
 }
 
 impl Flag {
-    /// Reads a flag: `-p`, `-p+` where its value follows without a blank, `-u:` where it follows a colon in the value (or `%`, or a comma).
+    /// Reads a flag: `-p`; `-p+` if its value follows without a blank; `-u:` if the secret follows a colon in the
+    /// value (or `%`, or a comma).
     pub(super) fn parse(text: &str) -> Flag {
         let (text, value) = match text.as_bytes() {
             [head @ .., b'+'] => (head, Value::Joined),
@@ -45,7 +46,7 @@ impl Flag {
     }
 }
 
-/// The first value on the line behind a program's name that is a secret.
+/// Returns the first secret value on the line behind a program's name.
 pub(super) fn fit(text: Text<'_>, at: usize, flags: &[Flag]) -> Result<Option<Fit>, More> {
     if !text.byte(at)?.is_some_and(|byte| BLANK.has(byte)) {
         return Ok(None);
@@ -76,7 +77,7 @@ pub(super) fn fit(text: Text<'_>, at: usize, flags: &[Flag]) -> Result<Option<Fi
     Ok(None)
 }
 
-/// The value of a flag that stands there.
+/// Returns the value of the flag at `at`.
 fn value(text: Text<'_>, at: usize, flag: &Flag) -> Result<Option<Fit>, More> {
     let mut from = at + flag.text.len();
     if flag.value != Value::Joined {
@@ -128,20 +129,20 @@ fn quote(text: Text<'_>, at: usize) -> Result<usize, More> {
     Ok(if quotes == 0 { 0 } else { slashes + quotes })
 }
 
-/// Where nothing stands behind the sign, the user's name is the secret, if it is none.
+/// Returns the user's name as the secret if no password follows the sign and the name looks like a password.
 fn user(text: Text<'_>, from: usize, sign: usize) -> Option<Fit> {
     let name = text.part(from, sign);
     let is_secret = is_surely_password(name);
     is_secret.then_some(Fit { from, to: sign, open: None })
 }
 
-/// Braces stand for a value, unless what is in them is drawn.
+/// A value in braces is a placeholder, unless its inner text looks random.
 fn is_braced_name(value: &[u8]) -> bool {
     value.first() == Some(&b'{')
         && !matches!(value, [b'{', inner @ .., b'}'] if Seen::of(inner).form() > 0)
 }
 
-/// What stands for a password in a manual.
+/// Whether it is a placeholder for a password in a manual.
 fn is_word(value: &[u8]) -> bool {
     ["password", "passwd", "pass", "secret", "token", "mypassword", "test"]
         .iter()

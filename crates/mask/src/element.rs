@@ -4,7 +4,7 @@ use super::escape::{gap, line_end};
 use super::set::{BLANK, NAME, PRINTABLE, Set};
 use super::text::{More, Text};
 
-/// Where the text of an element begins whose name, or the name in it, ends at a place and is not all of its tag.
+/// Returns the start of an element's text, if its name, or the name in it, ends at `at` and is not the whole tag.
 pub(super) fn behind_name(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     match behind_key(text, at)? {
         Some(at) => Ok(Some(at)),
@@ -12,7 +12,8 @@ pub(super) fn behind_name(text: Text<'_>, at: usize) -> Result<Option<usize>, Mo
     }
 }
 
-/// Behind the end of a name in a property list, where a string follows: `<key>name</key> <string>value</string>`.
+/// Returns the position after the end of a name in a property list, if a string follows: `<key>name</key>
+/// <string>value</string>`.
 fn behind_key(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     const KEY: &[u8] = b"</key>";
     const STRING: &[u8] = b"<string>";
@@ -23,7 +24,7 @@ fn behind_key(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     Ok(text.continues(string, STRING, false)?.then_some(string + STRING.len()))
 }
 
-/// Behind the attributes of an element whose name ends at a place, where it has some.
+/// Returns the position after the attributes of an element whose name ends at `at`, if it has some.
 fn behind_attributes(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     const MOST: usize = 4;
     let name = NAME.or(Set::of(":"));
@@ -54,8 +55,8 @@ fn behind_attributes(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     Ok(None)
 }
 
-/// Behind `value=` of an element, where other attributes stand between it and the one that names the value, which ends with
-/// its quote at a place: `name="password" type="text" value="..."`.
+/// Returns the position after `value=` of an element, if other attributes come between it and the attribute that
+/// names the value: `name="password" type="text" value="..."`. The naming attribute ends with its quote at `at`.
 pub(super) fn behind_others(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     const MOST: usize = 5;
     let Some(quote @ (b'"' | b'\'')) = text.before(at, 1) else { return Ok(None) };
@@ -87,7 +88,8 @@ pub(super) fn behind_others(text: Text<'_>, at: usize) -> Result<Option<usize>, 
     Ok(None)
 }
 
-/// Behind `default =` in the block of a variable of Terraform, whose name ends at `at_name` and its quote at `at`.
+/// Returns the position after `default =` in the block of a Terraform variable, whose name ends at `at_name` and its
+/// quote at `at`.
 pub(super) fn default_of(text: Text<'_>, at_name: usize, at: usize) -> Result<Option<usize>, More> {
     const LINES: usize = 6;
     const LINE: Set = PRINTABLE.or(BLANK).without(Set::of("\\"));
@@ -117,7 +119,7 @@ pub(super) fn default_of(text: Text<'_>, at_name: usize, at: usize) -> Result<Op
     Ok(None)
 }
 
-/// Behind the end of the line at a place, written quotes in it among the others.
+/// Returns the position after the end of the line at `at`. Skips escaped quotes in the line.
 fn behind_line(text: Text<'_>, at: usize, set: Set) -> Result<Option<usize>, More> {
     const LONGEST: usize = 160;
     let mut here = at;

@@ -3,7 +3,7 @@
 use super::set::{ALNUM, Set};
 use super::text::{More, Text};
 
-/// What stands between the beginning of a terminal's sequence and the letter that ends it.
+/// The parameters between the beginning of a terminal's escape sequence and its final letter.
 const PARAMETERS: Set = Set::of("0123456789;:?");
 /// The longest such sequence that is read: `\u001b[38;2;255;255;255m` is one.
 const LONGEST: usize = 24;
@@ -11,7 +11,7 @@ const LONGEST: usize = 24;
 const BEGINNINGS: [&[u8]; 8] =
     [b"\x1b", b"\\u001b", b"\\u001B", b"\\x1b", b"\\x1B", b"\\033", b"\\e", b"^["];
 
-/// Whether such a sign ends before a place: `\n`, `\u0022`, `%3D`, or a colour. Its last letter is no letter of a word.
+/// Whether an escape ends before `at`: `\n`, `\u0022`, `%3D`, or a colour. Its last letter does not belong to a word.
 pub(super) fn ends_at(text: Text<'_>, at: usize) -> bool {
     let back = |many: usize| text.before(at, many);
     let is_hex = |many: usize| back(many).is_some_and(|byte| byte.is_ascii_hexdigit());
@@ -22,7 +22,7 @@ pub(super) fn ends_at(text: Text<'_>, at: usize) -> bool {
         || is_colour(text, at)
 }
 
-/// Whether a terminal's sequence ends before a place. With a number in it and `m` behind, it is one also where its first
+/// Whether a terminal sequence ends before `at`. A sequence with a number and a final `m` counts even if its first
 /// sign was lost.
 fn is_colour(text: Text<'_>, at: usize) -> bool {
     let Some(last) = text.before(at, 1).filter(u8::is_ascii_alphabetic) else { return false };
@@ -38,7 +38,7 @@ fn is_colour(text: Text<'_>, at: usize) -> bool {
     (last == b'm' && back > 2) || BEGINNINGS.iter().any(|sign| before.ends_with(sign))
 }
 
-/// Behind the sequences of a terminal that begin at a place.
+/// Returns the position after the terminal sequences that begin at `at`.
 pub(super) fn behind_colours(text: Text<'_>, at: usize) -> Result<usize, More> {
     const MOST: usize = 4;
     let mut here = at;
@@ -52,7 +52,7 @@ pub(super) fn behind_colours(text: Text<'_>, at: usize) -> Result<usize, More> {
     Ok(here)
 }
 
-/// Behind the sequence of a terminal that begins at a place.
+/// Returns the position after the terminal sequence that begins at `at`.
 pub(super) fn colour(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     for sign in BEGINNINGS {
         if !text.continues(at, sign, false)? {
@@ -70,7 +70,7 @@ pub(super) fn colour(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     Ok(None)
 }
 
-/// Behind the end of a line that begins at a place, as itself or written with backslashes.
+/// Returns the position after the end of a line that begins at `at`, as itself or written with backslashes.
 pub(super) fn line_end(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     let mut here = at;
     loop {
@@ -116,8 +116,8 @@ pub(super) fn parts(text: Text<'_>, at: usize) -> Result<bool, More> {
     Ok(is_one)
 }
 
-/// Whether the quote at a place, with the backslashes before it, ends a string of JSON: another member follows, or the
-/// end of what the string stands in.
+/// Whether the quote at `at`, with the backslashes before it, ends a string of JSON: another member follows, or the
+/// end of the surrounding object.
 pub(super) fn ends_string(text: Text<'_>, at: usize) -> Result<bool, More> {
     let quote = at + text.run(at, Set::of("\\"), 8)?;
     if text.byte(quote)? != Some(b'"') {
@@ -134,7 +134,7 @@ pub(super) fn ends_string(text: Text<'_>, at: usize) -> Result<bool, More> {
     })
 }
 
-/// Behind a quote of HTML that is written in letters: `&quot;`, `&#34;`, `&#39;`.
+/// Returns the position after an HTML entity of a quote: `&quot;`, `&#34;`, `&#39;`.
 pub(super) fn entity(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     if text.byte(at)? != Some(b'&') {
         return Ok(None);
@@ -147,7 +147,7 @@ pub(super) fn entity(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     Ok(None)
 }
 
-/// Behind a literal, some signs of which may be written otherwise: `%2F`, `\/`, `\"`, `&quot;`.
+/// Returns the position after a literal, some signs of which may be written otherwise: `%2F`, `\/`, `\"`, `&quot;`.
 pub(super) fn literal(
     text: Text<'_>,
     at: usize,
@@ -168,7 +168,7 @@ pub(super) fn literal(
     Ok(Some(here))
 }
 
-/// Behind a sign that is written otherwise.
+/// Returns the position after an escaped sign.
 fn sign(text: Text<'_>, at: usize, sign: u8) -> Result<Option<usize>, More> {
     match text.byte(at)? {
         Some(b'%') => {
@@ -187,7 +187,7 @@ fn sign(text: Text<'_>, at: usize, sign: u8) -> Result<Option<usize>, More> {
     }
 }
 
-/// Whether a word of a name goes on before a place, so that none begins there.
+/// Whether a word of a name goes on at `at`, so that no name begins there.
 pub(super) fn is_inside_word(text: Text<'_>, at: usize) -> bool {
     text.before(at, 1).is_some_and(|before| ALNUM.or(Set::of("_")).has(before))
         && !ends_at(text, at)

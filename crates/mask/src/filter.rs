@@ -1,20 +1,20 @@
-//! Finds the places where something may begin, in one pass over the text.
+//! Finds the positions where a secret may begin, in one pass over the text.
 //!
-//! Each anchor is known by its first three bytes, whose hash is a bit in a table of 8 KiB: what most text does not hold
-//! costs one look-up a byte. Only behind a bit that is set is anything compared.
+//! The hash of an anchor's first three bytes is a bit in a table of 8 KiB, so that most text costs one look-up a
+//! byte. Anchors are compared only where the bit is set.
 
 use super::set::Set;
 
-/// What a rule begins with.
+/// The literal by which a rule is found.
 #[derive(Clone, Debug)]
 pub(super) struct Anchor {
     /// Its text, in small letters if case does not count.
     pub(super) literal: Vec<u8>,
     /// Whether case does not count.
     pub(super) caseless: bool,
-    /// Which rule begins with it.
+    /// The index of the rule.
     pub(super) rule: usize,
-    /// Which of the rule's patterns.
+    /// The index of the rule's pattern.
     pub(super) part: usize,
 }
 
@@ -43,12 +43,12 @@ impl Filter {
         }
     }
 
-    /// From now on something may begin with each of these bytes, where no other of them stands before it.
+    /// Lets matches begin with each of these bytes, unless another of them comes before it.
     pub(super) fn add_first(&mut self, first: Set) {
         self.first = self.first.or(first);
     }
 
-    /// Adds an anchor. Where its text is shorter than three bytes, `then` is what may follow it.
+    /// Adds an anchor. If its text is shorter than three bytes, `then` is the set of the bytes that may follow it.
     pub(super) fn add(&mut self, anchor: Anchor, then: Set) {
         let id = u32::try_from(self.anchors.len()).unwrap_or(u32::MAX);
         let choices = |at: usize| -> Vec<u8> {
@@ -84,8 +84,8 @@ impl Filter {
         self.anchors.push(anchor);
     }
 
-    /// The first place from `from` on where an anchor may begin; the end of the text if there is none. With an end that
-    /// is not the text's own, that includes places where the beginning of one is all that is there.
+    /// Returns the first position from `from` on at which an anchor may begin, or else the end of the text. If the
+    /// text is not whole, that includes positions at which the text ends within an anchor.
     pub(super) fn next(&self, bytes: &[u8], from: usize, is_whole: bool) -> usize {
         let table: &[u64; BITS / 64] = match self.bits.as_slice().try_into() {
             Ok(table) => table,

@@ -1,4 +1,4 @@
-//! What begins at one place of a text.
+//! Finds the secrets that begin at one position of a text.
 
 use super::assigned::{self, Start};
 use super::judge::{self, Kind};
@@ -11,7 +11,7 @@ use super::{
     Masker, address, begin, block, command, header, lead, manifest, name, personal, sentence,
 };
 
-/// Stands for the rule of our own placeholders, which are left as they are.
+/// The rule index of our own placeholders, which stay as they are.
 pub(super) const PLACEHOLDER: usize = usize::MAX;
 
 /// A secret, or its beginning.
@@ -21,18 +21,18 @@ pub(super) struct Found {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) open: Open,
-    /// The tag, where it is not made of the bytes that are covered.
+    /// The tag, if it is not computed from the covered bytes.
     pub(super) tag: Option<Tag>,
 }
 
-/// How a secret goes on behind what was looked at.
+/// How a secret goes on behind the part that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Open {
     /// Not at all.
     Closed,
-    /// With all that is in a set.
+    /// With all bytes of a set.
     Set(Set),
-    /// With the lines of a block, each behind this.
+    /// With the lines of a block, each behind this prefix.
     Block(block::Lead),
 }
 
@@ -43,8 +43,7 @@ pub(super) enum Begins {
     Placeholder(usize),
 }
 
-/// Calls `take` with everything that begins at `at`. `is_done` says that a rule need not be tried there, and `glued` that
-/// a placeholder ends there.
+/// Adds the secrets and placeholders that begin at `at` to `take`. Skips a rule if `is_done` says so.
 pub(super) fn at(
     masker: &Masker,
     text: Text<'_>,
@@ -57,7 +56,7 @@ pub(super) fn at(
         if is_done(anchor.rule) {
             continue;
         }
-        // What most anchors fail at comes first.
+        // The check that most anchors fail comes first.
         let is_there = text.continues(at, &anchor.literal, anchor.caseless);
         if is_there == Ok(false)
             || !begin::is_left_fine(masker, anchor.rule, text, at)
@@ -107,7 +106,8 @@ pub(super) fn at(
     Ok(())
 }
 
-/// The secrets whose lead begins at a place. Of each it is covered what is no word, as it was held back.
+/// Finds the secrets whose lead begins at a position. Covers each of them from the position on from which it was held
+/// back.
 pub(super) fn leads(
     masker: &Masker,
     text: Text<'_>,
@@ -130,7 +130,7 @@ pub(super) fn leads(
     Ok(())
 }
 
-/// Before which place no secret begins that something at `at` may turn out to be: most names stand before their secret.
+/// Returns the first position of a secret that may begin with the text at `at`: most names come before their secret.
 pub(super) fn earliest(masker: &Masker, text: Text<'_>, at: usize) -> usize {
     if !masker.rules.personal.is_empty() && personal::may_begin(text, at) {
         return at;
@@ -176,7 +176,8 @@ pub(super) fn earliest(masker: &Masker, text: Text<'_>, at: usize) -> usize {
     earliest
 }
 
-/// Behind the rest of a name and a sign with a blank behind it, as far as the text goes: there no value begins.
+/// Returns the position after the rest of a name and a sign followed by a blank, as far as the text goes: no value
+/// begins before it.
 fn behind_name(text: Text<'_>, at: usize) -> usize {
     let run = |at: usize, set: Set| {
         at + text.part(at, text.len()).iter().take_while(|byte| set.has(**byte)).count()
@@ -206,7 +207,7 @@ fn of_manifest(
     Ok(())
 }
 
-/// Whether a rule of a general form stands back here behind one that begins in the same way and says more.
+/// Whether a general rule yields here to a more specific rule with the same beginning.
 fn is_outdone(
     masker: &Masker,
     text: Text<'_>,
@@ -300,7 +301,7 @@ fn by_rule(
     Ok(fit.map(found).into_iter().collect())
 }
 
-/// A value, and the one that it becomes.
+/// Returns a value, and the new value that it is changed to.
 fn with_changed(
     text: Text<'_>,
     first: Option<Fit>,
@@ -337,7 +338,7 @@ fn changed(text: Text<'_>, fit: Fit, kind: Kind) -> Result<Option<Fit>, More> {
 fn form(pattern: &Pattern, text: Text<'_>, at: usize, wants: Wants) -> Result<Option<Fit>, More> {
     let Some(fit) = pattern.rest(text, at)? else { return Ok(None) };
     let secret = text.part(fit.from, fit.to);
-    // Where a secret could stand, there may be the name of one.
+    // The name of a variable may take the place of a secret.
     if fit.from > at && name::is_variable(secret) {
         return Ok(None);
     }
@@ -384,7 +385,7 @@ fn near(
         }
         if let Some(fit) = value.rest(text, from)? {
             let there = text.part(fit.from, fit.to);
-            // A number is that of many things, and their names say so.
+            // Many things have numbers, and their names say so.
             let is_id = there.iter().all(u8::is_ascii_digit) && name::is_about(name);
             if !is_id && wants.is_met(there) {
                 return Ok(Some(fit));
@@ -418,7 +419,7 @@ fn assigned_value(text: Text<'_>, at: usize, kind: Kind) -> Result<Option<Fit>, 
     }
 }
 
-/// The value that begins there, if it is a secret. One that is set may also be a plain word.
+/// Returns the value that begins there, if it is a secret. With `is_set`, a plain word may be a value, too.
 fn value_of(text: Text<'_>, start: Start, kind: Kind, is_set: bool) -> Result<Option<Fit>, More> {
     let Some(start) = assigned::behind_cmdlet(text, start)? else { return Ok(None) };
     let start = assigned::behind_wrappers(text, start)?;
@@ -446,7 +447,7 @@ fn value_of(text: Text<'_>, start: Start, kind: Kind, is_set: bool) -> Result<Op
     Ok(is_secret.then_some(Fit { from: start.at, to, open: value.open }))
 }
 
-/// What the name of a member says about its value, where that is a secret as a whole.
+/// Returns the rule and tag of a member's value, if the member's name says that the whole value is a secret.
 pub(super) fn named<'m>(masker: &'m Masker, name: &str, value: &str) -> Option<(&'m str, Tag)> {
     if tag::meets(Text::whole(value.as_bytes()), 0, value.len()).unwrap_or(true) {
         return None;

@@ -8,9 +8,9 @@ use super::words::is_named;
 use super::{judge, name};
 
 const VALUE: Set = PRINTABLE.without(Set::of("\"'`\\<>[],;"));
-/// Shorter ones tell nothing.
+/// Shorter values are not judged.
 const LEAST: usize = 8;
-/// So many parts of a value are read.
+/// The most parts of a value that are read.
 const PARTS: usize = 16;
 
 /// Names of the parts of a value that are secret.
@@ -32,8 +32,8 @@ const SECRETS: [&[u8]; 15] = [
     b"auth",
 ];
 
-/// What is secret in the value of a header whose name ends at `at`: the parts of it whose names say so, else all of it
-/// behind the name of its scheme.
+/// Returns the secret parts in the value of a header whose name ends at `at`: the parts with secret names, or else
+/// the whole value after the name of its scheme.
 pub(super) fn fits(text: Text<'_>, at: usize) -> Result<Vec<Fit>, More> {
     if text.run(at, NAME, 1)? > 0 {
         return Ok(Vec::new());
@@ -43,13 +43,13 @@ pub(super) fn fits(text: Text<'_>, at: usize) -> Result<Vec<Fit>, More> {
     else {
         return Ok(Vec::new());
     };
-    // Behind a name that is a string, what stands without quotes is a variable, and what follows a comma may be the next
-    // name.
+    // After a name in quotes, a value without quotes is a variable, and a text after a comma may be the next name.
     let is_string = text.part(at, from).iter().find(|byte| **byte > b' ' && **byte != b'\\');
     let is_listed = text.part(at, from).contains(&b',');
     let may_be_name =
         is_listed || quote.is_none() && is_string.is_some_and(|byte| b"\"'`".contains(byte));
-    // `Bearer`, `Basic`, `Token`, and what `Digest` and `AWS4-HMAC-SHA256` say in several parts.
+    // Skips `Bearer`, `Basic`, `Token`, and the schemes `Digest` and `AWS4-HMAC-SHA256`, whose values have several
+    // parts.
     let word = text.run(from, ALNUM.or(Set::of("-")), 32)?;
     if word > 0 && text.byte(from + word)? == Some(b' ') {
         from += word + 1;
@@ -105,7 +105,7 @@ fn parts(text: Text<'_>, at: usize) -> Result<Option<Vec<Fit>>, More> {
 }
 
 fn is_value(value: &[u8]) -> bool {
-    // Where a value ends with `=` and is no base64, another part begins.
+    // If a value ends with `=` and is not base64, another part begins there.
     let signs = if value.len().is_multiple_of(4) { b"+/=".as_slice() } else { b"+/" };
     let is_drawn =
         |byte: &u8| byte.is_ascii_digit() || signs.contains(byte) || byte.is_ascii_uppercase();
@@ -138,8 +138,8 @@ pub(super) fn line(text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
     Ok((is_cookie && !judge::is_sample(value)).then_some(Fit { from, to: from + length, open }))
 }
 
-/// Whether the pair of a name and a value may tell who somebody is: what says how long a cookie is kept, or for which
-/// pages, does not.
+/// Whether the pair of a name and a value may identify a session. Attributes for the lifetime or the pages of a
+/// cookie do not.
 fn is_drawn_cookie(pair: &[u8]) -> bool {
     const ABOUT: [&[u8]; 7] =
         [b"path", b"domain", b"expires", b"max-age", b"samesite", b"version", b"priority"];

@@ -1,4 +1,4 @@
-//! Whether a value is a secret or only stands where one could.
+//! Judges whether a value is a secret or a harmless text in a secret's place.
 
 use super::name::{
     are_joined, is_constant, is_dotted, is_file, is_identifier, is_label, is_object, is_of_words,
@@ -10,21 +10,21 @@ pub(super) use score::{Seen, is_surely_password};
 
 mod score;
 
-/// So many digits stand behind a word of a name.
+/// The most digits behind a word of a name.
 const NUMBER: usize = 2;
 
-/// What a name says about its value.
+/// The kind of value that a name announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// People choose it.
     Password,
     /// A machine draws it.
     Key,
-    /// The same behind a name of many things, most of which are no secrets.
+    /// A machine draws it, but most values behind such a name are no secrets.
     Drawn,
-    /// People choose it, and nothing but its place behind a name says so.
+    /// People choose it, and only the name before it shows that it is a secret.
     Plain,
-    /// What stands there is mostly the name of something else.
+    /// A value that is mostly the name of another thing.
     Struck,
 }
 
@@ -35,7 +35,7 @@ const fn word(text: &'static str) -> Word {
     Word(text, Set::of(text))
 }
 
-/// Words of values that stand for a secret in an example. They are compared without case.
+/// Words that mark the value of an example. Case is ignored.
 const WORDS: [Word; 18] = [
     word("example"),
     word("sample"),
@@ -84,15 +84,15 @@ pub(super) fn is_sample(value: &[u8]) -> bool {
     })
 }
 
-/// Whether somebody may have written these letters as a word: small or large, or with a large one first. In a drawn value
-/// any letters may meet.
+/// Whether a person may have written these letters as a word: small or large, or with a large one first. A random
+/// value has any letters side by side.
 fn is_of_one_case(word: &[u8]) -> bool {
     let rest = word.get(1..).unwrap_or_default();
     !rest.iter().any(u8::is_ascii_uppercase) || !word.iter().any(u8::is_ascii_lowercase)
 }
 
-/// Whether somebody leant on a key, or wrote the alphabet down: most letters are the same as those before them, or many
-/// follow each other.
+/// Whether a person held a key down or typed the alphabet: most letters equal the letter before them, or many follow
+/// each other.
 fn is_typed_idly(value: &[u8]) -> bool {
     const ROW: usize = 16;
     let (mut same, mut row) = (0, 1);
@@ -107,7 +107,7 @@ fn is_typed_idly(value: &[u8]) -> bool {
     value.len() >= ROW && same * 2 > value.len()
 }
 
-/// Whether somebody only went along the keys.
+/// Whether the value follows the row of digits or the alphabet.
 pub(super) fn is_counted(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     ["123456789", "abcdefgh"]
@@ -115,15 +115,15 @@ pub(super) fn is_counted(value: &[u8]) -> bool {
         .any(|run| memchr::memmem::find(&lower, run.as_bytes()).is_some())
 }
 
-/// Whether what a machine drew is at least not a word, a number or a path.
+/// Whether a value looks random: it is no word, number or path.
 pub(super) fn is_drawn(value: &[u8]) -> bool {
     if is_sample(value) {
         return false;
     }
-    // What is long shows at its beginning what it is made of.
+    // The beginning of a long value shows its composition.
     let value = value.get(..128).unwrap_or(value);
     let Classes { digits, lower, upper, changes, .. } = Classes::of(value);
-    // Names in camel case change less often than what is drawn, and no number that counts is that long.
+    // Names in camel case change case less often than random values, and no counting number is that long.
     let all = digits + lower + upper;
     let is_mixed = (digits > 0 && lower + upper > 0)
         || (lower > 0 && upper > 0 && changes * 3 > all)
@@ -131,8 +131,8 @@ pub(super) fn is_drawn(value: &[u8]) -> bool {
     is_mixed && entropy(value) >= 2.5 && !is_named(value, NUMBER)
 }
 
-/// Whether letters of one case, without a sign between them, are more than a word or some words without blanks: longer, or
-/// with more consonants in a row.
+/// Whether letters of one case, without a sign between them, are more than a word or some words without blanks:
+/// longer, or with more consonants in a row.
 pub(super) fn is_no_word(value: &[u8]) -> bool {
     const LONG: usize = 32;
     const ROW: usize = 5;
@@ -161,7 +161,7 @@ pub(super) fn is_secret(value: &[u8], kind: Kind, is_quoted: bool, is_prose: boo
     }
 }
 
-/// References, calls, paths and addresses: where a secret comes from, and not what it is.
+/// References, calls, paths and addresses: the source of a secret instead of the secret.
 fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
     const REFERS: [Word; 16] = [
         word("#{"),
@@ -205,12 +205,12 @@ fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
     let rest = value.get(1..).unwrap_or_default();
     let is_tag =
         first == b'!' && (rest.iter().all(u8::is_ascii_alphabetic) || is_path_of_names(rest));
-    // What a template or a log has there: `@PASSWORD`, `debug2:`.
+    // Placeholders of templates and prefixes of logs: `@PASSWORD`, `debug2:`.
     let is_hole = first == b'@' && (is_constant(rest) || rest.iter().all(u8::is_ascii_uppercase))
         || first == b'<' && is_constant(rest.strip_suffix(b">").unwrap_or(rest));
     let is_flag = value.starts_with(b"--") && value.contains(&b'=');
     let is_head = !is_quoted && value.ends_with(b":");
-    // `a?b:c` of a program without blanks, and what is added to a string that ended: `"KEY="+file.name()`.
+    // `a?b:c` of a program without blanks, and an operand after a string that ended: `"KEY="+file.name()`.
     let question = value.iter().position(|byte| *byte == b'?').unwrap_or(value.len());
     let is_choice = !is_quoted && value.iter().skip(question).any(|byte| *byte == b':');
     let is_added = first == b'+' && value.ends_with(b")");
@@ -239,7 +239,8 @@ fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
         || READS.iter().any(has)
 }
 
-/// Whether it is the call of a function, as the text that shows a value has it, or a type: `Secret(name='%s')`, `list[Key]`.
+/// Whether it is the call of a function, as the text that shows a value has it, or a type: `Secret(name='%s')`,
+/// `list[Key]`.
 fn is_call(value: &[u8]) -> bool {
     let name = value
         .iter()
@@ -249,7 +250,7 @@ fn is_call(value: &[u8]) -> bool {
     name > 3 && matches!(ends, (Some(b'('), Some(b')')) | (Some(b'['), Some(b']')))
 }
 
-/// Whether the literal that a program or file sets a password to can be one: a word of its own.
+/// Whether a literal that a program or file sets a password to can be a password: a word of its own.
 pub(super) fn is_literal(value: &[u8]) -> bool {
     const SAYS_NOTHING: [&str; 22] = [
         "password",
@@ -347,15 +348,15 @@ fn is_key(value: &[u8], is_quoted: bool) -> bool {
     if value.len() < least || value.contains(&b' ') || is_name {
         return false;
     }
-    // Of a pair the second half is the secret. Services whose pairs begin with a number have rules of their own, which
-    // know how long the other half is.
+    // The second half of a pair is the secret. Services whose pairs begin with a number have rules of their own,
+    // which know the length of the other half.
     if let Some(cut) = value.iter().rposition(|byte| *byte == b':') {
         let (name, rest) = value.split_at(cut);
         return !name.iter().all(u8::is_ascii_digit)
             && is_key(rest.get(1..).unwrap_or_default(), is_quoted);
     }
     let classes = Classes::of(value);
-    // Names of things have digits at their ends; what is drawn has them everywhere.
+    // Names have digits at their ends; random values have them everywhere.
     let has_digits =
         classes.digits >= 2 && classes.letters() >= 2 && classes.changes * 4 >= value.len();
     let is_long = value.len() >= 20 && classes.changes * 3 > value.len();
@@ -367,7 +368,7 @@ pub(super) struct Classes {
     pub(super) lower: usize,
     pub(super) upper: usize,
     pub(super) digits: usize,
-    /// Signs that stand in no name.
+    /// Signs that names do not contain.
     pub(super) strange: usize,
     /// How often one class follows another.
     pub(super) changes: usize,
@@ -423,7 +424,7 @@ fn counts(value: &[u8]) -> [u16; 256] {
     counts
 }
 
-/// Which bytes there are: a bit for each.
+/// Returns a bit set of the bytes in the value.
 fn there(value: &[u8]) -> [u64; 4] {
     let mut there = [0_u64; 4];
     for byte in value {

@@ -1,15 +1,17 @@
-//! Secrets whose fixed letters stand behind drawn ones: the `+ASt` of `{B76}+ASt{B6}==`, the end of `{h32}-us{d1-2}`.
+//! Secrets with random letters (the *lead*) before their fixed ones: the `+ASt` of `{B76}+ASt{B6}==`, the end of
+//! `{h32}-us{d1-2}`.
 //!
-//! Nothing says where such a secret begins, and any word could be its beginning: to hold each word back until it ends
-//! would make text that streams stand still at every second delta. So a lead is only held back from where it cannot be a
-//! word or name any more, and is covered from there on, in a whole text as in one that streams. How far that is depends
-//! on nothing but the letters up to there, so that it is the same for each cut. Of a lead of both cases it is 7 letters in
-//! the middle, at most 12 in 97 of 100 leads and 16 of all that are found, which is more than 99 of 100; of hexadecimal digits 4 or some more. What is
-//! left to see of 40 to 88 drawn letters is too little to guess the others, and looks like a word. Leads are long and most
-//! have one length, so that a word that goes on too far is let go, and what is held is bounded by the longest form.
+//! Such a secret has no recognisable beginning, and any word could be its beginning: to hold each word back until it
+//! ends would make streamed text stall at every second delta. So a lead is only held back from the letter on at which
+//! it cannot be a word or name any more, and is covered from there on, in a whole text as in a stream. That position
+//! depends only on the letters before it, so that it is the same for each cut. For a lead of both cases the median is
+//! 7 letters; it is at most 12 in 97 of 100 leads, and 16 in all the leads found, which is more than 99 of 100. For
+//! hexadecimal digits it is 4 or some more. The visible rest of 40 to 88 random letters is too little to guess the
+//! others, and looks like a word. Leads are long and most have one length, so that a word that goes on too far is
+//! released, and the longest form bounds the held text.
 //!
-//! Of code less than half a percent of the letters is held for these forms; with each word held to its end, something
-//! was held at every third delta.
+//! In code, these forms hold back less than half a percent of the letters. If each word were held to its end, every
+//! third delta would be held.
 
 use super::escape;
 use super::pattern::{Lead, Pattern};
@@ -17,32 +19,32 @@ use super::set::{ALNUM, DIGIT, Set};
 use super::text::{More, Text};
 use super::{Masker, Rules};
 
-/// What a lead begins with.
+/// The characters that begin a lead.
 const FIRST: Set = ALNUM.or(Set::of("+/"));
-/// Behind these none begins: a word, a path, a name of a host or a hyphenated one goes on.
+/// No lead begins behind these characters: there a word, path, host name or hyphenated name goes on.
 const WITHIN: Set = ALNUM.or(Set::of("-./+"));
-/// A written sign may end some letters behind these, as `\n` and `%3D` do.
+/// An escape such as `\n` or `%3D` may end some letters behind these.
 const ESCAPES: Set = Set::of("\\%[;");
-/// How far behind it ends at most.
+/// The longest such escape.
 const ESCAPE: usize = 6;
 /// Nearly all words and names are shorter than the shortest lead.
 const SHORTEST: usize = 15;
-/// So many letters of a lead may look like a word.
+/// The most letters of a lead that may look like a word.
 const WORD: usize = 16;
-/// Fewer letters tell nothing.
+/// Fewer letters are too few to decide.
 const LEAST: usize = 5;
-/// Of hexadecimal digits.
+/// The same for hexadecimal digits.
 const DIGITS: usize = 4;
-/// What files begin with that are written in base64: keys and certificates, JSON, PEM, pictures, archives, fonts, XML.
+/// The beginnings of files in base64: keys and certificates, JSON, PEM, pictures, archives, fonts, XML.
 const FILES: [&[u8]; 13] = [
     b"AAAA", b"MII", b"eyJ", b"LS0t", b"iVBO", b"R0lG", b"/9j/", b"H4sI", b"UEsD", b"d09G",
     b"AAEA", b"PD94", b"T1RU",
 ];
 /// Lines of base64 in a file are at least as long as this.
 const LINE: usize = 56;
-/// So far a line of a block may be indented.
+/// The most blanks before a line of a block.
 const INDENT: usize = 16;
-/// So many digits in a row are no number that somebody wrote.
+/// A row of at least this many digits is not a number that a person wrote.
 const NUMBER: usize = 8;
 const HEX: Set = DIGIT.or(Set::range(b'a', b'f'));
 
@@ -62,20 +64,20 @@ struct Member {
     pattern: Pattern,
 }
 
-/// What a lead is made of.
+/// The characters of a lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     /// Letters of both cases, and digits.
     Mixed,
     /// Hexadecimal digits with small letters.
     Hex,
-    /// Digits, which nobody keeps secret.
+    /// Decimal digits, which are no secret by themselves.
     Number,
 }
 
 const SHAPES: [Shape; 3] = [Shape::Mixed, Shape::Hex, Shape::Number];
 
-/// What the first letters of a word say.
+/// The verdict on the first letters of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Said {
     /// It is no lead.
@@ -90,7 +92,7 @@ enum Said {
 pub(super) struct Maybe<'l> {
     pub(super) rule: usize,
     pub(super) pattern: &'l Pattern,
-    /// Where it is held back and covered from, if it is known yet.
+    /// The position from which it is held back and covered, if it is known yet.
     pub(super) from: Option<usize>,
 }
 
@@ -109,8 +111,8 @@ impl Leads {
         self.members.push(Member { rule, shape, lead, pattern: pattern.clone() });
     }
 
-    /// The first place from `from` on where a lead may begin; the end of the text if there is none. Where a run ends before
-    /// the shortest lead would, nothing in it is looked at.
+    /// Returns the first position from `from` on at which a lead may begin, or else the end of the text.
+    /// Skips a run that is shorter than the shortest lead.
     pub(super) fn next(&self, text: Text<'_>, from: usize) -> usize {
         let bytes = text.bytes();
         if self.members.is_empty() {
@@ -180,7 +182,7 @@ impl Leads {
             match pattern.rest(text, at) {
                 Ok(None) => {}
                 Ok(Some(fit)) => earliest = earliest.min(from.max(fit.from)),
-                // What stands before a secret is no part of it.
+                // The text before a secret is not part of it.
                 Err(More) if pattern.is_before() => {
                     let set = pattern.lead().map_or(Set::NONE, |lead| lead.set);
                     let rest = text.part(at, text.len());
@@ -199,7 +201,7 @@ fn is_run(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
 }
 
-/// Whether a lead may begin at a place, by what stands before it.
+/// Tells by the text before a position whether a lead may begin there.
 fn begins_at(text: Text<'_>, at: usize) -> bool {
     text.part(at, at + 1).iter().any(|byte| FIRST.has(*byte))
         && match text.before(at, 1) {
@@ -230,8 +232,8 @@ fn is_short(text: Text<'_>, at: usize) -> bool {
     (part.len() < SHORTEST && text.is_whole()) || !part.iter().rev().all(|byte| is_run(*byte))
 }
 
-/// Finds the places where something may begin, a lead or one of the filter's beginnings, and looks at no part of a text
-/// twice for it.
+/// Finds the places where something may begin, a lead or one of the filter's beginnings, and looks at no part of a
+/// text twice for it.
 #[derive(Default)]
 pub(super) struct Places {
     anchor: Option<usize>,
@@ -239,7 +241,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// The first place from `from` on; the end of the text if there is none.
+    /// Returns the first position from `from` on, or else the end of the text.
     pub(super) fn next(&mut self, masker: &Masker, text: Text<'_>, from: usize) -> usize {
         let Rules { filter, leads, .. } = &*masker.rules;
         let is_known = |place: &usize| *place >= from;
@@ -261,7 +263,7 @@ impl Shape {
         let part = text.part(at, at + WORD);
         let said = match self {
             Shape::Mixed => mixed(part),
-            // A list of changes links what it names by such digits.
+            // A changelog links commits by such digits.
             Shape::Hex if text.before(at, 1) == Some(b'[') => Said::Word,
             Shape::Hex => hex(part),
             Shape::Number => number(part),
@@ -274,9 +276,9 @@ impl Shape {
     }
 }
 
-/// Words and names are made of parts in which case does not change but behind the first letter, and few parts are as short
-/// as those of drawn letters, which have some of both cases soon. Where there are digits, parts may be a little longer: names have
-/// few of them.
+/// Words and names consist of parts whose case changes only after the first letter, and few of these parts are as
+/// short as those of random letters, which soon mix both cases. With digits, parts may be a little longer: names have
+/// few digits.
 fn mixed(part: &[u8]) -> Said {
     const MEAN: usize = 3;
     const PARTS: usize = 3;

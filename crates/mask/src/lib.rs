@@ -1,9 +1,9 @@
 //! Finds secrets in text and puts placeholders in their place.
 //!
-//! [`Masker`] holds the rules of some tiers and the registered values; [`MaskStream`] masks a text as it arrives.
-//! The output does not depend on the cuts of a text and is never retracted: a [`MaskStream`] holds back bytes that may
-//! still turn out to be a secret, in bounded memory. [`mask_json`] masks the strings of a body, and [`mask_request`] those
-//! texts of a request to a model that may change without breaking the conversation.
+//! [`Masker`] holds the rules of some tiers and the registered values; [`MaskStream`] masks a text as it arrives. The
+//! output does not depend on the cuts of a text and is never retracted: a [`MaskStream`] holds back bytes that may
+//! still turn out to be a secret, in bounded memory. [`mask_json`] masks the strings of a body, and [`mask_request`]
+//! those texts of a request to a model that may change without breaking the conversation.
 //!
 //! ```
 //! use thinkthrough_mask::{Masker, Tiers};
@@ -15,8 +15,9 @@
 //! ```
 //!
 //! Every rule searches from each place of the text by itself, and the masker covers the union of the findings. So the
-//! output depends neither on the order of the findings nor on the cuts. The rules are data (`rules/*.tsv`), each in a small
-//! language for the form of its secret. No rule reads one place twice, so that masking takes time linear in the text.
+//! output depends neither on the order of the findings nor on the cuts. The rules are data (`rules/*.tsv`), each in a
+//! small language for the form of its secret. No rule reads one place twice, so that masking takes time linear in the
+//! text.
 #![doc(test(attr(deny(warnings))))]
 
 mod address;
@@ -65,30 +66,30 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tag::TagKey;
 
-/// What stands in the place of a text whose masker broke: nothing of it is shown then.
+/// The replacement of a text whose masker broke: no part of the text is shown then.
 pub const BROKEN: &str = "[masked:error]";
 
-/// Which rules are used: the tiers of `docs/masking.md`.
+/// The set of rules in use: the tiers of `docs/masking.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiers(u8);
 
 impl Tiers {
     /// Registered values only.
     pub const REGISTERED: Tiers = Tiers(0b001);
-    /// Registered values, and what is a secret by its own form.
+    /// Registered values, and secrets that their own form identifies.
     pub const CERTAIN: Tiers = Tiers(0b011);
-    /// Also what is a secret by the name that stands before it.
+    /// Also secrets that the name before them identifies.
     pub const ALL: Tiers = Tiers(0b111);
-    /// What says who somebody is: addresses of mail, numbers of cards and of people.
+    /// Personal data: mail addresses, and numbers of cards and persons.
     pub const PERSONAL: Tiers = Tiers(0b1000);
 
-    /// These tiers and those.
+    /// The tiers of both sets.
     #[must_use]
     pub const fn and(self, other: Tiers) -> Tiers {
         Tiers(self.0 | other.0)
     }
 
-    /// The tiers of a list such as `0,1`; `None` if it names one that is not there, or none.
+    /// Parses a list of tiers such as `0,1`; `None` if the list is empty or names an unknown tier.
     #[must_use]
     pub fn parse(list: &str) -> Option<Tiers> {
         let mut tiers = 0;
@@ -115,7 +116,7 @@ pub struct Masker {
     rules: Arc<Rules>,
     key: TagKey,
     tiers: Tiers,
-    /// Where it breaks, for tests.
+    /// The text at which it breaks, for tests.
     breaks: Option<&'static str>,
 }
 
@@ -124,15 +125,15 @@ struct Rules {
     rules: Vec<Rule>,
     filter: Filter,
     forms: Vec<Form>,
-    /// The rules of what begins at any word.
+    /// The rules whose secrets may begin at any word.
     personal: Vec<(usize, Personal)>,
-    /// What begins with a run of letters.
+    /// The rules whose secrets begin with a run of letters.
     leads: Leads,
 }
 
 impl Masker {
-    /// The rules of these tiers. `key` makes the tags of placeholders: equal secrets have equal tags under one key, and
-    /// without it no guess can be tried.
+    /// Makes a masker with the rules of these tiers. `key` makes the tags of placeholders: equal secrets have equal
+    /// tags under one key, and guesses cannot be tried without it.
     #[must_use]
     pub fn new(tiers: Tiers, key: &[u8; 32]) -> Self {
         let rules = rule::rules(tiers);
@@ -159,11 +160,11 @@ impl Masker {
         Masker { rules: Arc::new(rules), key: TagKey::new(key), tiers, breaks: None }
     }
 
-    /// From now on this value is covered, in all its encodings. Says whether it is: a value of fewer than eight bytes
-    /// may stand anywhere and is not, nor is any where the tier of registered values is left out. Streams that are under
-    /// way do not hear of it.
+    /// Covers this value from now on, in all its encodings. Returns false if the value is not covered: if it has
+    /// fewer than eight bytes, which may occur anywhere, or if the tier of registered values is left out. Streams
+    /// that already began do not cover it.
     ///
-    /// The value itself is not kept, only keyed digests of its forms and their first bytes.
+    /// The masker does not store the value itself, only keyed digests of its forms and their first bytes.
     pub fn register(&mut self, value: &str) -> bool {
         let value = value.trim();
         if value.len() < registered::SHORTEST || !self.tiers.has(0) {
@@ -184,14 +185,14 @@ impl Masker {
         true
     }
 
-    /// The same masker, but that it breaks where it meets this text: for tests of what is shown then.
+    /// The same masker, except that it panics at this text: for tests of the output in that case.
     #[doc(hidden)]
     #[must_use]
     pub fn breaking_at(self, text: &'static str) -> Self {
         Masker { breaks: Some(text), ..self }
     }
 
-    /// A digest of the rules, by which a masked text can say what it was masked with.
+    /// A digest of the rules. A masked text can store it to name the rules that it was masked with.
     #[must_use]
     pub fn version() -> [u8; 32] {
         rule::version()
@@ -218,15 +219,15 @@ impl Masker {
         out
     }
 
-    /// Masks a text. If that breaks, what comes out is [`BROKEN`].
+    /// Masks a text. If masking breaks, the output is [`BROKEN`].
     #[must_use]
     pub fn mask_text(&self, text: &str) -> String {
         String::from_utf8(self.mask(text.as_bytes()))
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 
-    /// Masks the value of a member of this name: the whole of it if the name says that it is a secret and it looks like
-    /// one, else what is secret by itself.
+    /// Masks the value of a member of this name: the whole value if the name announces a secret and the value looks
+    /// like one, else the secrets in it.
     #[must_use]
     pub fn mask_named(&self, name: &str, value: &str) -> String {
         match catch_unwind(AssertUnwindSafe(|| find::named(self, name, value))) {
@@ -245,7 +246,7 @@ impl Masker {
     }
 }
 
-/// Says nothing about keys and registered values.
+/// Leaves out keys and registered values.
 impl fmt::Debug for Masker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (rules, registered) = (self.rules.rules.len(), self.rules.forms.len());

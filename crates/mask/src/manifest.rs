@@ -1,18 +1,18 @@
-//! The data of a `Secret` of Kubernetes: values in base64 below `data:`, in a document that says `kind: Secret` before
-//! or behind them.
+//! The data of a Kubernetes `Secret`: values in base64 below `data:`, in a document with `kind: Secret` before or
+//! behind them.
 
 use super::judge;
 use super::pattern::{CERTAIN, Fit};
 use super::set::{ALNUM, BLANK, Set};
 use super::text::{More, Text};
 
-/// So far apart the kind and the data may stand, and so many bytes of data are read.
+/// The most bytes between kind and data, and the most bytes of data that are read.
 const DOCUMENT: usize = 1024;
-/// So many values of one document are covered.
+/// The most values of one document that are covered.
 const VALUES: usize = 64;
-/// Shorter values say nothing.
+/// Shorter values are not judged.
 const LEAST: usize = 10;
-/// What certificates and public keys begin with, in base64: `-----BEGIN CERT`, `-----BEGIN PUBL`.
+/// The beginnings of certificates and public keys in base64: `-----BEGIN CERT`, `-----BEGIN PUBL`.
 const PUBLIC: [&[u8]; 2] = [b"LS0tLS1CRUdJTiBDRVJU", b"LS0tLS1CRUdJTiBQVUJM"];
 const BASE64: Set = ALNUM.or(Set::of("+/="));
 const NAME: Set = ALNUM.or(Set::of("_.-"));
@@ -60,7 +60,7 @@ pub(super) fn fits(text: Text<'_>, at: usize, is_kind: bool) -> Result<Vec<Fit>,
     Ok(Vec::new())
 }
 
-/// Behind `Secret` and what closes it.
+/// Returns the position after `Secret` and its closing characters.
 fn kind(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     let mut here = at + text.run(at, BLANK, 8)?;
     here += text.run(here, QUOTES, 1)?;
@@ -73,7 +73,7 @@ fn kind(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     Ok(text.byte(here)?.is_none_or(|byte| LINE_END.has(byte)).then_some(here))
 }
 
-/// Where the next line of the document begins.
+/// Returns the start of the next line of the document.
 fn next_line(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     let mut here = at;
     while here - at < DOCUMENT {
@@ -87,7 +87,7 @@ fn next_line(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     Ok(None)
 }
 
-/// The values of the lines below `data:` that are indented further, and where the first line begins that is none of them.
+/// Returns the values of the lines below `data:` that are indented further, and the start of the first other line.
 fn values(text: Text<'_>, at: usize, indent: usize) -> Result<(Vec<Fit>, usize), More> {
     let mut found = Vec::new();
     let mut here = at + text.run(at, BLANK, 64)?;
@@ -113,7 +113,7 @@ fn values(text: Text<'_>, at: usize, indent: usize) -> Result<(Vec<Fit>, usize),
     Ok((found, here))
 }
 
-/// The value behind a name and its colon, on the same line or as a block below, and where reading it ended.
+/// Returns the value behind a name and its colon, on the same line or as a block below, and the end of the read part.
 fn value(text: Text<'_>, at: usize) -> Result<(Option<Fit>, usize), More> {
     let mut from = at + text.run(at, BLANK, 8)?;
     if matches!(text.byte(from)?, Some(b'|' | b'>')) {

@@ -1,7 +1,7 @@
-//! What names something, and is no secret: constants, variables, modules, files, terms, versions.
+//! Names that are no secrets: constants, variables, modules, files, terms, versions.
 //!
-//! Also what a name says about the value behind it: that everybody may see it, that something is found by it, or that it
-//! only says something about a secret.
+//! Also the meaning of a name for its value: that the value is public, identifies something, or only describes a
+//! secret.
 
 use super::text::Text;
 use super::words::TERMS;
@@ -34,7 +34,7 @@ const FILES: [&[u8]; 24] = [
     b"ts",
 ];
 
-/// What a secret is called.
+/// The words for secrets.
 const SECRETS: [&[u8]; 8] =
     [b"password", b"passwd", b"pass", b"pwd", b"secret", b"secrets", b"token", b"passphrase"];
 
@@ -59,8 +59,7 @@ pub(super) fn is_term(value: &[u8]) -> bool {
         || (parts(value).any(is_one) && parts(value).all(|part| is_one(part) || is_word(part)))
 }
 
-/// Whether it is the name of a variable behind its sign, as a shell writes it also in quotes: in large letters, or without
-/// digits.
+/// Whether it is the name of a variable behind `$`, as shells write it: in large letters, or without digits.
 pub(super) fn is_variable(value: &[u8]) -> bool {
     let Some((b'$', name)) = value.split_first() else { return false };
     let name = name.strip_suffix(b";").unwrap_or(name);
@@ -88,8 +87,9 @@ pub(super) fn is_constant(value: &[u8]) -> bool {
         && (is_long || parts.all(is_word))
 }
 
-/// Whether it is an object as Java shows it, by its type and a hexadecimal number: `org.example.LoginToken@6d06d69c`. One
-/// of decimal digits alone is none, for people end passwords like that.
+/// Whether it is an object as Java prints it, with its type and a hexadecimal number:
+/// `org.example.LoginToken@6d06d69c`. A number with only decimal digits does not count, because people end passwords
+/// like that.
 pub(super) fn is_object(value: &[u8]) -> bool {
     let cut = value.iter().rposition(|byte| *byte == b'@');
     let Some((name, number)) = cut.and_then(|cut| value.split_at_checked(cut)) else {
@@ -125,7 +125,7 @@ pub(super) fn is_dotted(value: &[u8]) -> bool {
     parts.len() > 1 && parts.iter().all(is_name)
 }
 
-/// The name of a file of which programs are told, by its ending.
+/// Whether it is a file name, judged by its ending.
 pub(super) fn is_file(value: &[u8]) -> bool {
     let value = value.split(|byte| *byte == b'#').next().unwrap_or_default();
     let cut = value.iter().rposition(|byte| *byte == b'.');
@@ -165,8 +165,8 @@ pub(super) fn is_version(value: &[u8]) -> bool {
     name.iter().all(is_word) && is_number(number.get(1..).unwrap_or_default())
 }
 
-/// Whether it is made of words, and of at least `mean` letters for each: `bearerTokenSecret`, `X-Cf-App-Instance`. Drawn
-/// letters of both cases have a large one at every second place.
+/// Whether it is made of words, and of at least `mean` letters for each: `bearerTokenSecret`, `X-Cf-App-Instance`.
+/// Drawn letters of both cases have a large one at every second place.
 pub(super) fn is_of_words(value: &[u8], mean: usize) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphabetic() || b"-_.#".contains(byte);
     let words = |part: &[u8]| {
@@ -180,7 +180,8 @@ pub(super) fn is_of_words(value: &[u8], mean: usize) -> bool {
     value.iter().all(is_plain) && count * mean <= value.len()
 }
 
-/// Whether it is the name of a variable or a type, with a number behind it or not: `_resolveConfig$with`, `oidExtKeyUsage21`.
+/// Whether it is the name of a variable or a type, perhaps with a number behind it: `_resolveConfig$with`,
+/// `oidExtKeyUsage21`.
 pub(super) fn is_identifier(value: &[u8]) -> bool {
     const MEAN: usize = 4;
     let digits = value.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
@@ -189,7 +190,8 @@ pub(super) fn is_identifier(value: &[u8]) -> bool {
     is_of_words(&name, MEAN)
 }
 
-/// Whether it is made of three words or more with signs between them, some with a number: `my-json-file-base64-encoded`.
+/// Whether it is made of three words or more with signs between them, some with a number:
+/// `my-json-file-base64-encoded`.
 pub(super) fn are_joined(value: &[u8]) -> bool {
     const LONGEST: usize = 14;
     let is_word = |part: &[u8]| {
@@ -205,8 +207,8 @@ pub(super) fn are_joined(value: &[u8]) -> bool {
     count >= 3 && value.len() >= count * 4 && parts(value).all(is_word)
 }
 
-/// Whether it says what stands in its place: words that end in what a secret is called, as `airflow-mysql-password` and
-/// `uri_secret` do.
+/// Whether it describes the secret that belongs in its place: words that end in a word for secrets, such as
+/// `airflow-mysql-password` and `uri_secret`.
 pub(super) fn is_label(value: &[u8]) -> bool {
     let is_word = |part: &[u8]| {
         let digits = part.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
@@ -219,7 +221,7 @@ pub(super) fn is_label(value: &[u8]) -> bool {
         && parts(value).all(is_word)
 }
 
-/// Endings of names whose values say something about a secret, and are none.
+/// Endings of names whose values describe a secret without being one.
 const ABOUT: [&str; 28] = [
     "mgr",
     "manager",
@@ -265,7 +267,7 @@ pub(super) fn is_about(rest: &[u8]) -> bool {
 /// Words before the name of a key or token that everybody may see, or that is good for one page only.
 const PUBLIC: [&str; 5] = ["public", "pub", "csrf", "xsrf", "authenticity"];
 
-/// Whether such a word stands before a place.
+/// Whether such a word comes before `at`.
 pub(super) fn is_public(text: Text<'_>, at: usize) -> bool {
     const LONGEST: usize = 13;
     let before = text.part(at.saturating_sub(LONGEST), at);
@@ -277,7 +279,7 @@ pub(super) fn is_public(text: Text<'_>, at: usize) -> bool {
     PUBLIC.iter().any(|word| lower.ends_with(word.as_bytes()))
 }
 
-/// Words before `_key` of what something is found, sorted or kept by.
+/// Words before `_key` that make it a key for look-up, sorting or storage.
 const LOOKUP: [&str; 30] = [
     "cache",
     "primary",
@@ -311,7 +313,7 @@ const LOOKUP: [&str; 30] = [
     "csrf",
 ];
 
-/// Whether such a word stands before a place.
+/// Whether such a word comes before `at`.
 pub(super) fn is_lookup(text: Text<'_>, at: usize) -> bool {
     let before = text.part(at.saturating_sub(12), at).to_ascii_lowercase();
     LOOKUP.iter().any(|word| before.ends_with(word.as_bytes()))

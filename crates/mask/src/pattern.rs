@@ -1,20 +1,20 @@
-//! The small language in which rules say what a secret looks like, and the matcher that reads it.
+//! The small language in which rules describe the form of a secret, and its matcher.
 //!
-//! A pattern is literal text with runs in braces: `ghp_{a36+}` is `ghp_` and 36 letters and digits or more. A run is the
-//! letter of a set ([`Set::named`]) and a length: `36`, `36-40`, or `36+` without an upper bound. `(a|b)` is one of
-//! several texts, `<` and `>` say where the secret begins and ends if that is not the whole, and a backslash takes the
-//! next character as it is.
+//! A pattern is literal text with runs in braces: `ghp_{a36+}` is `ghp_` and 36 letters and digits or more. A run is
+//! the letter of a set ([`Set::named`]) and a length: `36`, `36-40`, or `36+` without an upper bound. `(a|b)` is one
+//! of several texts, `<` and `>` mark the secret if it is not the whole match, and a backslash makes the next
+//! character literal.
 //!
-//! A run takes all it can get and gives nothing back, so that a match takes one look at each byte.
+//! A run takes as many bytes as possible without backtracking, so that a match reads each byte once.
 
 use super::escape;
 use super::set::{ALNUM, Set};
 use super::text::{More, Text};
 
-/// The most bytes of a secret that are looked at before it is certain; what follows in its set belongs to it.
+/// The most bytes of a secret that are read before it is certain. Further bytes of its set belong to it.
 pub(super) const CERTAIN: usize = 512;
 
-/// So many drawn letters behind a prefix of its own are a secret, whatever their number.
+/// The least number of random letters behind a distinctive prefix that make a secret.
 const DRAWN: usize = 16;
 
 /// A shorter prefix begins many a name.
@@ -27,7 +27,7 @@ const SIGNS: Set = Set::of("\"$/:+=!@?&");
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
     Literal(Vec<u8>),
-    /// As many bytes of a set as there are; `most` is `None` for a run without an end.
+    /// As many bytes of a set as possible; `most` is `None` for an unbounded run.
     Run {
         set: Set,
         least: usize,
@@ -37,16 +37,16 @@ enum Step {
     To,
 }
 
-/// What a secret looks like.
+/// The form of a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
-    /// The literal that it begins with, up to a sign that may be written otherwise.
+    /// The first literal, up to a sign that may be written otherwise.
     literal: Vec<u8>,
-    /// All of that literal.
+    /// The whole first literal.
     beginning: Vec<u8>,
-    /// Everything behind it.
+    /// The steps after it.
     steps: Vec<Step>,
-    /// All bytes that may stand behind the first run: what a secret that is too long to look at goes on with.
+    /// All bytes that may follow the first run. A secret that is longer than the search goes on with these bytes.
     all: Set,
 }
 
@@ -61,19 +61,19 @@ pub(super) struct Lead {
     pub(super) then: Option<u8>,
 }
 
-/// Where a pattern was found.
+/// The position of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fit {
-    /// Where the secret begins.
+    /// The start of the secret.
     pub(super) from: usize,
-    /// Where it ends, or where looking at it ended.
+    /// The end of the secret, or of the part that was read.
     pub(super) to: usize,
     /// The bytes that it goes on with behind `to`.
     pub(super) open: Option<Set>,
 }
 
 impl Pattern {
-    /// The patterns that a text stands for: one for each combination of its alternatives.
+    /// Parses a text into patterns: one for each combination of its alternatives.
     pub(super) fn parse(text: &str) -> Result<Vec<Pattern>, String> {
         let mut all = vec![Vec::new()];
         let mut chars = text.chars();
@@ -131,13 +131,13 @@ impl Pattern {
         &self.beginning
     }
 
-    /// Whether its literal stands before the secret and is no part of it.
+    /// Whether the first literal comes before the secret and is not part of it.
     pub(super) fn is_before(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::From))
     }
 
-    /// The same secret at any length, because services change lengths. `None` without a prefix of its own: one that ends
-    /// with a sign, so that no word and no base64 begins like it by chance.
+    /// Returns a pattern for the same secret at any length, because services change lengths. Returns `None` without a
+    /// distinctive prefix: it must end with a sign, so that no word and no base64 begins like it by chance.
     pub(super) fn of_any_length(&self) -> Option<Pattern> {
         let sign = self.beginning.last().filter(|byte| b"-_.:".contains(byte));
         let is_own = self.beginning.len() >= PREFIX && sign.is_some() && !self.is_before();
@@ -147,12 +147,12 @@ impl Pattern {
         is_own.then(|| Pattern { steps, ..self.clone() })
     }
 
-    /// What of that literal finds it.
+    /// The part of the first literal by which the pattern is found.
     pub(super) fn literal(&self) -> &[u8] {
         &self.literal
     }
 
-    /// The run that it begins with, if it begins with none of its own letters.
+    /// The first run of the pattern, if no literal comes before it.
     pub(super) fn lead(&self) -> Option<Lead> {
         let Some(Step::Run { set, least, most }) = self.steps.first() else { return None };
         let then = self.steps.iter().skip(1).find(|step| !matches!(step, Step::From | Step::To));
@@ -174,7 +174,7 @@ impl Pattern {
         }
     }
 
-    /// Reads what follows the literal, which begins at `at` and was found there.
+    /// Matches the rest of the pattern after its literal, which was found at `at`.
     pub(super) fn rest(&self, text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
         let mut here = at + self.literal.len();
         let (mut from, mut to) = (at, None);
@@ -213,7 +213,7 @@ impl Pattern {
                 Step::To => to = Some(here),
             }
         }
-        // What is followed by more of the same is something longer that only begins like it.
+        // If more bytes of the same set follow, this is a longer text that only begins like the secret.
         if let Some((set, true)) = last
             && text.byte(here)?.is_some_and(|byte| set.or(ALNUM).has(byte))
         {

@@ -1,12 +1,12 @@
-//! What says who somebody is: addresses of mail, numbers of cards, accounts, telephones and of people.
+//! Personal data: mail addresses, and numbers of cards, accounts, telephones and persons.
 //!
-//! Nothing says so but its form, and so each is checked as far as its form can be: the digits of a card and of an account
-//! have a sum, a number of a person has ranges that nobody has.
+//! Only its form identifies personal data, so the rules check each form as far as possible: the digits of a card and
+//! of an account have a checksum, and the number of a person has ranges that are never assigned.
 
 use super::set::{ALNUM, DIGIT, Set, UPPER};
 use super::text::{More, Text};
 
-/// What it is.
+/// The kinds of personal data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Personal {
     /// An address of mail.
@@ -35,19 +35,19 @@ impl Personal {
     }
 }
 
-/// The bytes that something begins with.
+/// The bytes that begin personal data.
 pub(super) const FIRST: Set = ALNUM.or(Set::of("+("));
-/// What goes on before it.
+/// The bytes before a position that continue a word.
 const WITHIN: Set = ALNUM.or(Set::of("_.%+-@"));
 
-/// Whether something may begin there: no word goes on.
+/// Whether personal data may begin at `at`: no word goes on there.
 pub(super) fn may_begin(text: Text<'_>, at: usize) -> bool {
     let first = text.part(at, at + 1).first().copied();
     let goes_on = text.before(at, 1).is_some_and(|byte| WITHIN.has(byte) || byte >= 128);
     first.is_some_and(|byte| FIRST.has(byte)) && !goes_on
 }
 
-/// Where it ends.
+/// Returns the end of the personal data that begins at `at`.
 pub(super) fn fit(kind: Personal, text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     match kind {
         Personal::Mail => mail(text, at),
@@ -87,8 +87,8 @@ fn mail(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     Ok(end)
 }
 
-/// The digits from a place on, with at most one blank or hyphen between two, and where each ends; one more than `most`
-/// if there are more.
+/// The digits from a place on, with at most one blank or hyphen between two, and where each ends; one more than
+/// `most` if there are more.
 fn digits(text: Text<'_>, at: usize, most: usize) -> Result<Vec<(u8, usize)>, More> {
     let mut all = Vec::with_capacity(most + 1);
     let mut here = at;
@@ -109,7 +109,7 @@ fn digits(text: Text<'_>, at: usize, most: usize) -> Result<Vec<(u8, usize)>, Mo
     Ok(all)
 }
 
-/// Whether what stands at a place goes on with a word or a number.
+/// Whether a word or a number goes on at `at`.
 fn goes_on(text: Text<'_>, at: usize) -> Result<bool, More> {
     let is_digit = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_digit());
     Ok(match text.byte(at)? {

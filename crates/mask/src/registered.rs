@@ -1,8 +1,8 @@
-//! Values that are secret because somebody said so, in every form in which they may come by.
+//! Values that are secret because they were registered, in every form in which they may occur.
 
 use super::tag::{Tag, TagKey};
 
-/// A shorter text may stand anywhere.
+/// A shorter text may occur anywhere.
 pub(super) const SHORTEST: usize = 8;
 
 /// One form of a registered value. The form itself is not kept: its first bytes find it, its digest knows it.
@@ -77,8 +77,7 @@ fn written(value: &str) -> Vec<(Vec<u8>, usize)> {
     all.0
 }
 
-/// As JSON, as its writers write it: with more or fewer escapes, in large or small digits, and in strings inside of
-/// strings.
+/// Adds the forms of JSON writers: with more or fewer escapes, in large or small digits, and in nested strings.
 fn json(value: &str, all: &mut Ways) {
     let mut json = String::new();
     thinkthrough_json::write_escaped(value, &mut json);
@@ -156,11 +155,11 @@ fn percents(value: &str, all: &mut Ways) {
 }
 
 const UNRESERVED: &str = "-_.~";
-/// What JavaScript's `encodeURIComponent` leaves as it is, beside letters and digits.
+/// The characters besides letters and digits that JavaScript's `encodeURIComponent` leaves as they are.
 const COMPONENT: &str = "-_.~!*'()";
-/// What Python's `quote` leaves as it is.
+/// The characters that Python's `quote` leaves as they are.
 const PATH: &str = "-_.~/";
-/// What JavaScript's `encodeURI` leaves as it is.
+/// The characters that JavaScript's `encodeURI` leaves as they are.
 const WHOLE: &str = ";,/?:@&=+$-_.!~*'()#";
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const FOR_URLS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -180,7 +179,7 @@ fn escaped(json: &str, is_escaped: &dyn Fn(char) -> bool) -> String {
     out
 }
 
-/// The text with the digits behind `\u` in large letters.
+/// Writes the digits behind `\u` in large letters.
 fn large_digits(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let (mut is_slash, mut digits) = (false, 0);
@@ -205,8 +204,8 @@ fn percent(value: &str, kept: &str, is_upper: bool) -> String {
         .collect()
 }
 
-/// What base64 makes of the bytes where so many bytes of a group stand before them: without the letters at both ends
-/// that they share with their neighbours.
+/// Encodes the bytes in base64 as if `shift` bytes of a group came before them. Leaves out the letters at both ends,
+/// which depend on the neighbouring bytes.
 fn base64(bytes: &[u8], shift: usize, letters: &[u8; 64]) -> String {
     let mut out = Vec::new();
     let (mut bits, mut count) = (0_u32, 0_u32);

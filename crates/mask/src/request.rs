@@ -1,4 +1,4 @@
-//! Masks what a caller wrote in a request to a model, so that its secrets do not reach the provider.
+//! Masks the caller's part of a model request, so that the caller's secrets do not reach the provider.
 
 use super::Masker;
 use super::body::{Edits, Opaque, walk, written};
@@ -18,15 +18,15 @@ const WRITTEN: [&str; 7] = [
 /// Members that hold a conversation.
 const CONVERSATION: [&str; 3] = ["messages", "input", "contents"];
 
-/// Masks the strings in a request to a model, of any wire, that its caller wrote: of users, of the system and the
-/// developer, and what tools gave. What a model said goes back as it came, and so do ids, names, tools, media and cache
-/// markers. `None` where nothing was found.
+/// Masks the strings of a model request, of any wire, that its caller wrote: user, system and developer messages, and
+/// tool results. Words of the model go back as they came, and so do ids, names, tools, media and cache markers.
+/// Returns `None` if no secret was found.
 ///
-/// A function of each string alone, so that a conversation that grows keeps its beginning byte for byte, and is found
-/// again by what was sent.
+/// The result depends on each string alone, so that a growing conversation keeps its beginning byte for byte, and is
+/// found again by the text that was sent.
 ///
 /// # Errors
-/// When the bytes are no JSON.
+/// Fails if the bytes are not JSON.
 pub fn mask_request(masker: &Masker, body: &[u8]) -> Result<Option<Vec<u8>>, JsonError> {
     let doc = Doc::parse(body)?;
     let mut edits = Edits::new();
@@ -54,7 +54,7 @@ fn conversation(masker: &Masker, value: Val<'_>, edits: &mut Edits) {
     }
 }
 
-/// Whether an entry of a conversation is not the model's. Of what nobody knows yet it is the safer guess that it is: a
+/// Whether an entry of a conversation is not the model's. Entries of unknown types count as the model's, because a
 /// model's words must go back as they came.
 fn is_authored(item: Val<'_>) -> bool {
     match (item.text("role").as_deref(), item.text("type").as_deref()) {

@@ -1,4 +1,4 @@
-//! The rules, as they stand in the tables under `rules/`.
+//! The rules, as listed in the tables under `rules/`.
 //!
 //! A line has an id, a tier, how it looks for its secret, and patterns or words, with tabs between.
 
@@ -9,7 +9,7 @@ use super::pattern::Pattern;
 use super::personal::Personal;
 use super::set::Set;
 
-/// The tables; what is named first wins where two rules cover the same.
+/// The tables. If two rules cover the same text, the earlier one wins.
 const TABLES: [&str; 5] = [
     include_str!("rules/forms.tsv"),
     include_str!("rules/keys.tsv"),
@@ -21,9 +21,9 @@ const TABLES: [&str; 5] = [
 /// How a rule looks for its secret.
 #[derive(Clone, Debug)]
 pub(super) enum Look {
-    /// By its own form, which begins where nothing else goes on; `is_general` if a form with a longer beginning decides
-    /// where there is one, `has_lines` if it goes on as a body of base64 does, line by line, `has_length` if only the
-    /// length tells it, as its prefix is a word that others use.
+    /// By its own form, which must not continue another word. With `is_general`, a form with a longer beginning takes
+    /// precedence; with `has_lines`, the secret goes on line by line as a body of base64; with `has_length`, only the
+    /// length identifies the form, because its prefix is a common word.
     Form {
         patterns: Vec<Pattern>,
         left: Left,
@@ -32,17 +32,18 @@ pub(super) enum Look {
         has_lines: bool,
         has_length: bool,
     },
-    /// By its own form, whose own letters stand behind a run of others.
+    /// By its own form, whose fixed letters follow a run of random ones.
     Lead { patterns: Vec<Pattern>, wants: Wants },
-    /// By its form where a name stands before it; `is_direct` if it may follow without a sign.
+    /// By its form behind a name; with `is_direct`, no sign is needed between them.
     Near { names: Vec<String>, values: Vec<Pattern>, wants: Wants, is_direct: bool },
-    /// Behind the name of a header.
+    /// The credential in the header of one of these names.
     Header { names: Vec<String> },
-    /// All that follows the name of a header.
+    /// The whole value of the header of one of these names.
     Line { names: Vec<String> },
-    /// Behind a name, if it looks like a secret; `is_word` if the name is too short to be looked for inside of others.
+    /// After a name, if the value looks like a secret; with `is_word`, the name is too short to be searched inside
+    /// of other names.
     Assigned { names: Vec<String>, kind: Kind, is_word: bool },
-    /// In the sentence behind a cue; `is_weak` if the cue says no more than that somebody logs in.
+    /// In the sentence behind a cue; with `is_weak`, the cue only says that a person logs in.
     Sentence { cues: Vec<String>, is_weak: bool },
     /// In a document of Kubernetes.
     Manifest { names: Vec<String> },
@@ -58,10 +59,10 @@ pub(super) enum Look {
     Registered,
 }
 
-/// What a secret must be like besides its form.
+/// The further condition for a secret besides its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wants {
-    /// Nothing: its letters and its length leave no doubt.
+    /// No further condition: letters and length leave no doubt.
     Nothing,
     /// It is no example.
     NoSample,
@@ -71,7 +72,7 @@ pub(super) enum Wants {
     Letters,
 }
 
-/// What must stand before a form.
+/// The condition for the byte before a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     /// No letter and no digit.
@@ -93,10 +94,10 @@ pub(super) struct Rule {
     pub(super) is_large: bool,
 }
 
-/// The rule of what was registered, which is always there.
+/// The index of the rule for registered values, which always exists.
 pub(super) const REGISTERED: usize = 0;
 
-/// All rules of these tiers; a line that is none is left out, and a test sees to it that there is no such line.
+/// Returns all rules of these tiers. Skips invalid lines; a test ensures that there are no such lines.
 pub(super) fn rules(tiers: Tiers) -> Vec<Rule> {
     let registered = Rule {
         id: "registered".to_owned(),
@@ -111,7 +112,7 @@ pub(super) fn rules(tiers: Tiers) -> Vec<Rule> {
     std::iter::once(registered).chain(read).chain(of_any_length).collect()
 }
 
-/// A digest of all rules, by which a masked text can say what it was masked with.
+/// A digest of all rules. A masked text can store it to name the rules that it was masked with.
 pub(super) fn version() -> [u8; 32] {
     let mut digest = blake3::Hasher::new();
     TABLES.iter().for_each(|table| {
@@ -193,7 +194,7 @@ fn rule(line: &str) -> Result<Rule, String> {
     Ok(Rule { id: id.to_owned(), tier, look, caseless: has("caseless"), is_large: has("large") })
 }
 
-/// The patterns of some cells. Quotes in them stand for those of strings in strings, too.
+/// Returns the patterns of some cells. Quotes in them also match escaped quotes.
 fn patterns(cells: &[&str], least: usize) -> Result<Vec<Pattern>, String> {
     let mut all = Vec::new();
     for cell in cells {
@@ -207,7 +208,7 @@ fn patterns(cells: &[&str], least: usize) -> Result<Vec<Pattern>, String> {
 }
 
 impl Rule {
-    /// The rule for the same secrets at other lengths than those that are documented. It stands behind all that say more.
+    /// Returns the rule for the same secrets at undocumented lengths. It comes after all more specific rules.
     fn of_any_length(&self) -> Option<Rule> {
         let Look::Form { patterns, left: Left::Bound, has_length: false, .. } = &self.look else {
             return None;
@@ -225,10 +226,11 @@ impl Rule {
         has_any.then(|| Rule { look, ..self.clone() })
     }
 
-    /// The texts that it begins with: whether case counts there, and what may follow.
+    /// Returns the texts by which the rule is found, each with whether case is ignored, and with the bytes that may
+    /// follow.
     pub(super) fn anchors(&self) -> Vec<(Vec<u8>, bool, Set)> {
         let texts = |names: &[String], caseless: bool| {
-            // A name of two letters is one with what closes it, or with its sign.
+            // A name of two letters must be followed by its closing character or its sign.
             let then = |name: &str| if name.len() < 3 { Set::of(" :=\"'`\\") } else { Set::NONE };
             // Only letters of ASCII are compared without case: others are looked for in each.
             let cases = |name: &String| {

@@ -1,8 +1,8 @@
-//! Passwords in sentences: a cue such as `password`, a link such as `is`, and a value, as in `the pass on these cameras
-//! is ...` or `access via root / ...`.
+//! Passwords in sentences: a cue such as `password`, a link such as `is`, and a value, as in `the pass on these
+//! cameras is ...` or `access via root / ...`.
 //!
-//! Behind a cue a sentence is read word by word, and the points of `judge/score.rs` decide about each word. Other
-//! rules read sentences with the signs of programs in them.
+//! After a cue a sentence is read word by word, and the points of `judge/score.rs` decide about each word. Other
+//! rules read text with operators in it.
 
 use super::escape;
 use super::judge::Seen;
@@ -10,7 +10,7 @@ use super::pattern::Fit;
 use super::set::{ALNUM, BLANK, Set};
 use super::text::{More, Text};
 
-/// So much of a sentence is read behind a cue.
+/// The most bytes of a sentence that are read behind a cue.
 const SENTENCE: usize = 112;
 /// Longer words are not read.
 const WORD: usize = 80;
@@ -21,7 +21,8 @@ const CODE: Set = Set::of("{}<>[];=|\\");
 const OPENING: Set = Set::of("\"'`(*");
 const ENDING: Set = Set::of("\"'`)*.,:;?");
 
-/// Reads the sentence behind one of these cues that ends at `at`, up to the next cue. A weak cue is one of logging in.
+/// Reads the sentence behind one of these cues that ends at `at`, up to the next cue. A weak cue is a cue about
+/// logging in.
 pub(super) fn fit(
     text: Text<'_>,
     at: usize,
@@ -82,13 +83,13 @@ fn is_cue(word: &[u8], cues: &[String]) -> bool {
     cues.iter().any(|cue| is(cue).is_some())
 }
 
-/// The place behind blanks, and the colours of a terminal among them.
+/// Returns the position after blanks and terminal colours.
 fn behind_blanks(text: Text<'_>, at: usize) -> Result<usize, More> {
     let here = escape::behind_colours(text, at)?;
     escape::behind_colours(text, here + text.run(here, BLANK, 8)?)
 }
 
-/// Whether a cue that ends at `at` is the verb `pass`: `pass v1beta2 to ...`, where the word behind it ends at `end`.
+/// Whether a cue that ends at `at` is the verb `pass`: `pass v1beta2 to ...`. The word behind it ends at `end`.
 fn is_verb(text: Text<'_>, at: usize, end: usize) -> Result<bool, More> {
     if !text.part(at.saturating_sub(4), at).eq_ignore_ascii_case(b"pass") {
         return Ok(false);
@@ -101,7 +102,7 @@ fn is_verb(text: Text<'_>, at: usize, end: usize) -> Result<bool, More> {
     Ok(false)
 }
 
-/// A value that is alone on its line, a line or two below what announces it.
+/// Returns a value that is alone on its line, a line or two below its cue.
 fn alone(text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
     let (mut from, mut lines) = (at, 0);
     while let Some(end) = escape::line_end(text, from)?.filter(|_| lines <= 2) {
@@ -142,7 +143,7 @@ fn word(text: Text<'_>, at: usize) -> Result<usize, More> {
     Ok(length)
 }
 
-/// The value in a word, and where it begins there.
+/// Returns the value in a word, and its start in the word.
 fn candidate(word: &[u8]) -> Option<(usize, Seen<'_>)> {
     let mut from = word.iter().take_while(|byte| OPENING.has(**byte)).count();
     let mut to = word.len() - word.iter().rev().take_while(|byte| ENDING.has(**byte)).count();

@@ -37,7 +37,7 @@ impl Set {
         Set(self.0 | other.0)
     }
 
-    /// Those of this one that are not in the other.
+    /// The members of this set that are not in the other one.
     pub(super) const fn without(self, other: Set) -> Set {
         Set(self.0 & !other.0)
     }
@@ -70,7 +70,7 @@ impl Set {
         (0..128).filter(move |byte| self.has(*byte))
     }
 
-    /// The set that a letter stands for in a pattern.
+    /// Returns the set of a letter in a pattern.
     pub(super) fn named(name: char) -> Option<Set> {
         Some(match name {
             'd' => DIGIT,

@@ -1,4 +1,4 @@
-//! What joins a name and its value: an operator, or a word in one of some languages.
+//! The sign that joins a name and its value: an operator, or a word in one of some languages.
 
 use super::set::{ALNUM, BLANK, Set};
 use super::text::{More, Text};
@@ -6,7 +6,7 @@ use super::text::{More, Text};
 pub(super) const QUOTES: Set = Set::of("\"'`");
 const TYPE: Set = ALNUM.or(Set::of("&'<>_"));
 
-/// What stands between name and value.
+/// The sign between name and value.
 pub(super) enum Sign {
     None,
     /// An operator or a word that ends here.
@@ -17,14 +17,14 @@ pub(super) enum Sign {
     },
 }
 
-/// What stands behind a name.
+/// The context behind a name.
 #[derive(Clone, Copy)]
 pub(super) struct Stands {
-    /// It is all of a string.
+    /// The name is all of a string.
     pub(super) is_string: bool,
-    /// Nothing but its own closing.
+    /// Only the closing characters of the name follow.
     pub(super) is_bare: bool,
-    /// No other word.
+    /// No other word comes before the sign.
     pub(super) is_first: bool,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn sign(text: Text<'_>, at: usize, stands: Stands) -> Result<Sign, Mo
             if signs == b"??" {
                 return Ok(Sign::Ends { at: at + 2, is_prose: false, wants_quote: true });
             }
-            // What is compared with a name is one too, unless it is a string.
+            // The other side of a comparison is a name too, unless it is a string.
             let wants_quote = matches!(signs, b"==" | b"===" | b"!=" | b"!==");
             match signs.contains(&b'=') {
                 true => Sign::Ends { at: at + length, is_prose: false, wants_quote },
@@ -51,7 +51,7 @@ pub(super) fn sign(text: Text<'_>, at: usize, stands: Stands) -> Result<Sign, Mo
         }
         0xE2 if text.continues(at, "→".as_bytes(), false)? => ends(at + "→".len()),
         b'<' if text.byte(at + 1)? == Some(b'-') => ends(at + 2),
-        // What a program takes where nothing is set: `TOKEN || "..."`.
+        // The default value of a program: `TOKEN || "..."`.
         b'|' if text.byte(at + 1)? == Some(b'|') => {
             Sign::Ends { at: at + 2, is_prose: false, wants_quote: true }
         }
@@ -76,7 +76,7 @@ pub(super) fn sign(text: Text<'_>, at: usize, stands: Stands) -> Result<Sign, Mo
     })
 }
 
-/// What says that the value follows, in some languages.
+/// The words that announce the value, in some languages.
 const VERBS: [&str; 20] = [
     "is ", "was ", "to ", "is: ", "as ", "be ", "are ", "stays ", // English
     "ist ", "lautet ", "lautet: ", // German
@@ -87,13 +87,13 @@ const VERBS: [&str; 20] = [
     "는 ", // Korean
 ];
 
-/// Whether `or` and a string stand there: what a program takes where nothing is set.
+/// Whether `or` and a string follow: the default value of a program.
 fn is_or(text: Text<'_>, at: usize) -> Result<bool, More> {
     Ok(text.continues(at, b"or ", false)?
         && text.byte(at + 3)?.is_some_and(|byte| b"\"'\\".contains(&byte)))
 }
 
-/// Behind a word that changes nothing, as in `is still v4lue`.
+/// Returns the position after a word that does not change the meaning, as in `is still v4lue`.
 fn behind_filler(text: Text<'_>, at: usize) -> Result<usize, More> {
     for word in [b"still ".as_slice(), b"now ", b"just ", b"probably ", b"currently ", b"set to "] {
         if text.continues(at, word, false)? {
@@ -103,7 +103,7 @@ fn behind_filler(text: Text<'_>, at: usize) -> Result<usize, More> {
     Ok(at)
 }
 
-/// Behind a type, as in `name: &str = "value"`.
+/// Returns the position after a type, as in `name: &str = "value"`.
 fn typed(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     let mut here = at + text.run(at, BLANK, 2)?;
     let length = text.run(here, TYPE, 24)?;

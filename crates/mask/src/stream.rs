@@ -9,35 +9,35 @@ use super::text::{More, Runs, Text};
 use super::{BROKEN, Masker};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// So many bytes are looked at in one go, so that they are still at hand when they are copied.
+/// The size of the pieces that are searched at once, so that they are still in the cache when they are copied.
 const PIECE: usize = 16 * 1024;
-/// So much of what was said stays, for what must be seen before a secret.
+/// The number of bytes that stay after they were written, because rules look at the text before a secret.
 const BEHIND: usize = 96;
-/// What was said is dropped when it is this much.
+/// Written bytes are dropped from the buffer when there are this many.
 const DROPPED: usize = 4 * 1024;
 
-/// Masks a text as it comes, with bounded memory. There is one for each text: two texts that come at the same time need
-/// two.
+/// Masks a text as it comes, with bounded memory. Use one stream for each text, also for texts that come at the same
+/// time.
 ///
-/// For every way to cut a text the output is the same, and what came out is never taken back. If masking breaks, what is
-/// left of the text is [`BROKEN`], and nothing else comes out until it ends.
+/// The output is the same for every way to cut a text, and written output is never retracted. If masking breaks, the
+/// output is [`BROKEN`] in place of the rest of the text, until the text ends.
 pub struct MaskStream {
     masker: Masker,
     buffer: Vec<u8>,
-    /// How much of the buffer came out.
+    /// How much of the buffer was written.
     said: usize,
-    /// From here on nothing was looked at.
+    /// The start of the part that was not searched yet.
     seen: usize,
-    /// Where the last placeholder that was in the text ended.
+    /// The end of the last placeholder that the text contained.
     glue: Option<usize>,
-    /// What was found and has not come out, in the order in which it will.
+    /// The secrets that were found and not written yet, in the order of the output.
     spans: Vec<Span>,
-    /// How many of these go on. A text may hold many secrets, of which hardly any does.
+    /// How many of these spans are still open. A text may hold many secrets, of which hardly any is open.
     open: usize,
-    /// For each rule where its last secret ends: inside of it no other one of that rule begins.
+    /// For each rule the end of its last secret: no other secret of that rule begins inside of it.
     until: Vec<usize>,
     counts: Vec<u64>,
-    /// It broke within this text.
+    /// Whether masking broke within this text.
     is_broken: bool,
 }
 
@@ -72,7 +72,7 @@ impl MaskStream {
         }
     }
 
-    /// Takes the next bytes and writes all that is certain.
+    /// Takes the next bytes and writes the certain part.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         self.carefully(out, |stream, out| {
             for piece in bytes.chunks(PIECE) {
@@ -82,14 +82,14 @@ impl MaskStream {
         });
     }
 
-    /// The text has ended: writes what was held back. What is pushed then is another text.
+    /// Ends the text: writes the held bytes. Bytes that are pushed later belong to another text.
     pub fn end(&mut self, out: &mut Vec<u8>) {
         self.carefully(out, |stream, out| stream.work(true, out));
         self.forget();
         self.is_broken = false;
     }
 
-    /// Nothing is left of the text.
+    /// Clears the state of the current text.
     fn forget(&mut self) {
         self.buffer.clear();
         self.spans.clear();
@@ -97,7 +97,8 @@ impl MaskStream {
         (self.said, self.seen, self.glue, self.open) = (0, 0, None, 0);
     }
 
-    /// A panic in a masker must neither end what masks nor let anything out: of what was to come out now, nothing does.
+    /// Catches a panic of the masker: it must neither end the calling thread nor let text out, so the output of this
+    /// call is replaced by [`BROKEN`].
     fn carefully(&mut self, out: &mut Vec<u8>, work: impl FnOnce(&mut Self, &mut Vec<u8>)) {
         if self.is_broken {
             return;
@@ -111,9 +112,9 @@ impl MaskStream {
         }
     }
 
-    /// Writes of what is held back all that is no part of a secret, whatever follows: for whoever shows a text while
-    /// it comes and has waited long enough. The law of cuts does not hold for a text that was flushed: if a secret
-    /// follows, its public beginning, such as `ghp_`, is out. The secret itself is covered all the same.
+    /// Writes the held bytes that cannot be part of a secret, whatever follows: for a caller that shows a text while
+    /// it comes and has waited long enough. The output of a flushed text may depend on its cuts: if a secret follows,
+    /// its public beginning, such as `ghp_`, is out. The secret itself is covered all the same.
     pub fn flush(&mut self, out: &mut Vec<u8>) {
         if self.spans.is_empty() && self.held() > 0 && self.is_public() {
             out.extend_from_slice(self.buffer.get(self.said..).unwrap_or_default());
@@ -133,13 +134,14 @@ impl MaskStream {
         rules.zip(self.counts.iter().copied()).filter(|(_, count)| *count > 0)
     }
 
-    /// Whether all that is held back is the beginning of some rule's own words. What may be a registered value is not.
+    /// Whether all held bytes are the beginning of some rule's fixed text. The beginning of a registered value is not
+    /// public.
     fn is_public(&self) -> bool {
         // Any word may become an address.
         if !self.masker.rules.personal.is_empty() {
             return false;
         }
-        // Nor is a lead, of which nothing is public.
+        // A lead is secret as a whole.
         let text = Text::begun(&self.buffer);
         let mut places = Places::default();
         let mut at = places.next(&self.masker, text, self.seen);
@@ -175,7 +177,7 @@ impl MaskStream {
         self.drop_said();
     }
 
-    /// Looks at every place that was not looked at, up to one of which nothing can be said yet.
+    /// Searches the new positions, up to the first position whose result depends on coming text.
     fn look(&mut self, text: Text<'_>) {
         let masker = self.masker.clone();
         let mut begins = Vec::new();
@@ -212,7 +214,7 @@ impl MaskStream {
         }
     }
 
-    /// Up to where no secret begins, although not everything before it was looked at.
+    /// Returns the position before which no secret begins, although some of that text was not searched yet.
     fn free(&self, text: Text<'_>) -> usize {
         let (mut at, mut free) = (self.seen, text.len());
         if text.is_whole() || self.open > 0 {
@@ -254,7 +256,7 @@ impl MaskStream {
         self.grow(text);
     }
 
-    /// Lets secrets that go on take what belongs to them.
+    /// Extends open secrets over the bytes that belong to them.
     fn grow(&mut self, text: Text<'_>) {
         if self.open == 0 {
             return;
@@ -295,7 +297,8 @@ impl MaskStream {
         }
     }
 
-    /// Writes what is certain: text up to the first place that is not, which is not before `free`, and placeholders.
+    /// Writes the certain part: placeholders, and text up to the first uncertain position, which is not before
+    /// `free`.
     fn say(&mut self, free: usize, out: &mut Vec<u8>) {
         let mut done = 0;
         for span in &self.spans {
@@ -327,7 +330,7 @@ impl MaskStream {
             out.extend_from_slice(self.buffer.get(self.said..end).unwrap_or_default());
             self.said = end;
         }
-        // What lies inside of a secret that goes on says nothing of its own.
+        // Secrets inside of an open secret are dropped, because its placeholder covers them.
         if let Some(Span { to, open: Open::Set(_) | Open::Block(_), from, .. }) = self.spans.first()
         {
             let (from, to) = (*from, *to);
@@ -335,7 +338,7 @@ impl MaskStream {
         }
     }
 
-    /// Forgets what nothing refers to any more.
+    /// Drops bytes of the buffer that are not needed any more.
     fn drop_said(&mut self) {
         let mut keep = self.seen.min(self.buffer.len());
         let open = self.spans.first().is_some_and(|span| span.open != Open::Closed);
@@ -363,7 +366,7 @@ impl MaskStream {
     }
 }
 
-/// Says nothing of the text.
+/// Leaves the text out.
 impl std::fmt::Debug for MaskStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "MaskStream({} bytes held back)", self.held())

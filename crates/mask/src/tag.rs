@@ -1,6 +1,7 @@
-//! What stands in place of a secret: `[masked:<rule>:<tag>]`.
+//! Placeholders of secrets: `[masked:<rule>:<tag>]`.
 //!
-//! The tag is a keyed digest: equal secrets have equal tags under one key, and who has no key cannot try guesses.
+//! The tag is a keyed digest: equal secrets have equal tags under one key, and guesses cannot be tried without the
+//! key.
 
 use super::set::Set;
 use super::text::{More, Text};
@@ -12,7 +13,7 @@ const RULE: Set = Set::range(b'a', b'z').or(Set::range(b'0', b'9')).or(Set::of("
 const TAG: Set = Set::range(b'a', b'z').or(Set::range(b'2', b'7'));
 const LONGEST_RULE: usize = 48;
 
-/// What a placeholder begins with.
+/// The beginning of a placeholder.
 pub(super) fn opening() -> Vec<u8> {
     OPEN.to_vec()
 }
@@ -39,7 +40,7 @@ impl TagKey {
         Tag::of(&blake3::keyed_hash(&self.0, secret))
     }
 
-    /// What a registered text is known by, so that the text itself need not be kept.
+    /// A keyed digest that identifies a registered text, so that the text itself need not be stored.
     pub(super) fn fingerprint(&self, text: &[u8]) -> [u8; 32] {
         let mut digest = self.digest();
         digest.update(b"\0fingerprint\0").update(text);
@@ -66,7 +67,7 @@ impl Tag {
     }
 }
 
-/// Where the placeholder ends that begins at `at`, if one does.
+/// Returns the end of the placeholder that begins at `at`, if there is one.
 pub(super) fn placeholder(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     if !text.continues(at, OPEN, false)? {
         return Ok(None);
@@ -91,7 +92,7 @@ pub(super) fn meets(text: Text<'_>, from: usize, to: usize) -> Result<bool, More
             return Ok(true);
         }
     }
-    // Behind the part nothing may be there yet.
+    // The byte after the part may not have arrived yet.
     text.byte(to)?;
     Ok(false)
 }

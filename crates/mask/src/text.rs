@@ -3,7 +3,7 @@
 use super::set::Set;
 use std::cell::Cell;
 
-/// What is asked for cannot be said before more of the text is there.
+/// More of the text is needed to decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct More;
 
@@ -15,11 +15,11 @@ pub(super) struct Text<'t> {
     runs: Option<&'t Runs>,
 }
 
-/// How many sets are remembered at a time: as many as [`Set::hash`] tells apart.
+/// The number of remembered sets: as many as [`Set::hash`] distinguishes.
 const RUNS: usize = 64;
 
-/// For some sets the last run of their bytes that was seen, so that many secrets that could begin inside of one run do
-/// not each look at all of it.
+/// For some sets the last run of their bytes that was seen, so that many secrets that could begin inside of one run
+/// do not each look at all of it.
 #[derive(Debug)]
 pub(super) struct Runs([Cell<Seen>; RUNS]);
 
@@ -32,7 +32,7 @@ struct Seen {
 }
 
 impl<'t> Text<'t> {
-    /// A text to which nothing is added any more.
+    /// A complete text.
     pub(super) fn whole(bytes: &'t [u8]) -> Self {
         Text { bytes, is_whole: true, runs: None }
     }
@@ -47,7 +47,7 @@ impl<'t> Text<'t> {
         Text { runs: Some(runs), ..self }
     }
 
-    /// Everything that is there.
+    /// Returns the bytes that have arrived.
     pub(super) fn bytes(self) -> &'t [u8] {
         self.bytes
     }
@@ -57,7 +57,7 @@ impl<'t> Text<'t> {
         self.bytes.len()
     }
 
-    /// Whether nothing follows.
+    /// Whether the text is complete.
     pub(super) fn is_whole(self) -> bool {
         self.is_whole
     }
@@ -112,7 +112,7 @@ impl<'t> Text<'t> {
 }
 
 impl Runs {
-    /// Nothing was seen yet.
+    /// No runs are known yet.
     pub(super) fn new() -> Self {
         Runs(std::array::from_fn(|_| Cell::default()))
     }

@@ -46,14 +46,15 @@ pub(super) const TERMS: [&str; 40] = [
     "x86_64",
 ];
 
-/// Whether it is a name of several words, each a term or with at most so many digits behind it: `imdsv2_session_token`,
-/// `V1LocalObjectReference`, `ssh-ed25519-cert-v01`. What is drawn has digits within its words, or words that are shorter.
+/// Whether it is a name of several words, each a term or a word with at most `digits` digits behind it:
+/// `imdsv2_session_token`, `V1LocalObjectReference`, `ssh-ed25519-cert-v01`. Random values have digits within their
+/// words, or shorter words.
 pub(super) fn is_named(value: &[u8], digits: usize) -> bool {
     const MEAN: usize = 4;
     has_words(value, digits, MEAN)
 }
 
-/// The same with words of so many letters each.
+/// Like [`is_named`], with words of at least `mean` letters on average.
 pub(super) fn has_words(value: &[u8], digits: usize, mean: usize) -> bool {
     let (mut here, mut words) = (0, 0);
     while let Some(rest) = value.get(here..).filter(|rest| !rest.is_empty()) {
@@ -72,10 +73,10 @@ pub(super) fn has_words(value: &[u8], digits: usize, mean: usize) -> bool {
     words > 1 && words * mean <= value.len()
 }
 
-/// What stands between the words of a name.
+/// The signs between the words of a name.
 const SIGNS: Set = Set::of("-_.:/#$");
 
-/// How long the term is that a text begins with, with its number, and the one word that it counts for.
+/// Returns the length of the term, with its number, at the beginning of a text, and the one word that it counts for.
 fn term(rest: &[u8], digits: usize) -> Option<(usize, usize)> {
     let length = |term: &&str| {
         let letters = term.bytes().take_while(u8::is_ascii_alphabetic).count();
@@ -97,8 +98,8 @@ fn term(rest: &[u8], digits: usize) -> Option<(usize, usize)> {
     TERMS.iter().filter_map(length).max()
 }
 
-/// How long the word is that a text begins with, with its digits, and for how many words it counts; a number counts for
-/// none.
+/// Returns the length of the word, with its digits, at the beginning of a text, and for how many words it counts. A
+/// number counts for zero words.
 fn word(rest: &[u8], digits: usize, is_first: bool) -> Option<(usize, usize)> {
     const NUMBER: usize = 4;
     let run = |from: usize, is_one: fn(&u8) -> bool| {
@@ -110,7 +111,7 @@ fn word(rest: &[u8], digits: usize, is_first: bool) -> Option<(usize, usize)> {
     let number = run(letters, u8::is_ascii_digit);
     let end = letters + number;
     let next = (rest.get(end), rest.get(end + 1));
-    // `Key2Value` and `V1Local` go on behind their number, letters of one case do not.
+    // `Key2Value` and `V1Local` go on behind their number; letters of one case do not.
     let goes_on = matches!(next, (Some(b'A'..=b'Z'), Some(b'a'..=b'z'))) && large == 1;
     let is_over = next.0.is_none_or(|byte| SIGNS.has(*byte));
     let is_word = match (letters, number) {

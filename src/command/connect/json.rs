@@ -86,7 +86,7 @@ fn replaced(text: &str, range: Range<usize>, with: &str) -> String {
     format!("{before}{with}{after}")
 }
 
-/// The text with another first member in this object, which stands in so many others.
+/// Returns the text with another first member in this object, which is nested `depth` levels deep.
 fn inserted(text: &str, object: Val<'_>, depth: usize, member: &str) -> String {
     let (before, after) = text.split_at(object.span().start + 1);
     let indent = "  ".repeat(depth + 1);

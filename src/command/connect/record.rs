@@ -1,4 +1,4 @@
-//! What a settings file was before `think connect` changed it.
+//! Records of settings files from before `think connect` changed them.
 
 use super::settings::Form;
 use crate::config::edit::replace;
@@ -22,7 +22,7 @@ pub(super) struct Record {
 pub(super) struct Undone {
     /// `None` if the file shall go.
     pub(super) text: Option<String>,
-    /// The members that somebody changed since; they stay.
+    /// The members that were changed since by others; they stay.
     pub(super) changed_since: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ impl Record {
         replace(noted, &w.finish_line())
     }
 
-    /// Takes the changes out of the file's present text. Members that somebody changed since stay.
+    /// Removes the changes from the file's present text. Members that were changed since by others stay.
     pub(super) fn undone(&self, now: &str, form: Form) -> Undone {
         if now == self.after {
             return Undone { text: self.before.clone(), changed_since: Vec::new() };

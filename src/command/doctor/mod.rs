@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use thinkthrough_conformance::doctor::{Gateway, Row, Ward, scenarios};
 use tokio::net::TcpListener;
 
-/// Where the simulators listen when somebody else's gateway has to find them.
+/// The address of the simulators for a gateway that the doctor did not start.
 const KNOWN: &str = "127.0.0.1:4115";
 
 /// Examine a gateway: does a client that loses thoughts get through?
@@ -124,7 +124,7 @@ impl Doctor {
 /// One line that is written over, on a terminal; a line now and then elsewhere.
 fn progress(done: usize, all: usize, id: &str) {
     let mut err = std::io::stderr().lock();
-    // Nobody may be listening there.
+    // Standard error may be redirected to a file.
     if err.is_terminal() {
         let line = if id.is_empty() { String::new() } else { format!("{}/{all} {id}", done + 1) };
         drop(write!(err, "\r\x1b[K{line}"));

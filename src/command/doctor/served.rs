@@ -1,4 +1,4 @@
-//! The gateways that are examined: `think serve` in processes of its own, or somebody else's.
+//! The examined gateways: `think serve` in processes of its own, or a running gateway of the user.
 
 use crate::failure::Failure;
 use std::io::{BufRead, BufReader};
@@ -10,13 +10,13 @@ use thinkthrough_conformance::doctor::{Gateway, Later, Model};
 use thinkthrough_core::provider;
 use toml::{Table, Value};
 
-/// Somebody else's gateway.
+/// A gateway that the doctor did not start.
 pub(super) struct Theirs {
     base: String,
 }
 
 impl Theirs {
-    /// The gateway at an address, if somebody answers there.
+    /// Returns the gateway at an address, if a server answers there.
     pub(super) async fn at(url: &str) -> Result<Self, Failure> {
         let silent = |error: thinkthrough_client::ClientError| {
             Failure::Failed(format!(
@@ -26,7 +26,7 @@ impl Theirs {
         let base = url.trim_end_matches('/').to_owned();
         let request = Request::new(http::Method::GET, &format!("{base}/")).map_err(silent)?;
         let client = Client::new(ClientConfig::default()).map_err(silent)?;
-        // Whatever it says about that path, it is there.
+        // Any answer to that path shows that the gateway runs.
         drop(client.send(&request).await.map_err(silent)?);
         Ok(Self { base })
     }
@@ -46,7 +46,7 @@ impl Gateway for Theirs {
     }
 }
 
-/// Our own gateway: one process for most scenarios, another for those that kill it.
+/// Our own gateway: one process for most scenarios, and another for scenarios that kill it.
 pub(super) struct Own {
     lasting: Process,
     mortal: Arc<Mutex<Option<Process>>>,
@@ -167,7 +167,7 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Failed(format!("`{}` cannot be written: {error}; make room there", path.display()))
 }
 
-/// What the gateway takes of a user's file; the rest is the doctor's own.
+/// The sections that the gateway takes from a user's file; the doctor makes the rest.
 const TAKEN: [&str; 2] = ["client", "reasoning"];
 
 /// The configuration of a gateway that knows these models.
@@ -212,7 +212,7 @@ fn taken(path: &Path) -> Result<Table, Failure> {
     Ok(taken)
 }
 
-/// A provider with the rules of the one that is simulated, where there is one.
+/// Returns the configuration of a provider, with the rules of the simulated provider if that is known.
 fn provider(model: &Model) -> Table {
     let simulator = &model.simulator;
     let mut table = Table::new();

@@ -1,4 +1,4 @@
-//! What `think doctor` prints.
+//! The output of `think doctor`.
 
 use crate::failure::{Failure, say};
 use crate::printed::printed;
@@ -63,7 +63,7 @@ pub(super) fn print(rows: &[Row], as_json: bool, out: &mut dyn Write) -> Result<
     Ok(())
 }
 
-/// What somebody else's gateway has to know.
+/// Prints the models that a gateway has to know if the doctor did not start it.
 pub(super) fn models(models: &[Model]) {
     say(format_args!(
         "the gateway needs these models; where its base URLs end in `/v1`, add that:"

@@ -121,8 +121,8 @@ async fn existing(config: &Config) -> Result<Option<Conversations>, Failure> {
     Ok(stored::existing(config).await?.map(|store| store.conversations(&Tenant::local())))
 }
 
-/// A conversation by the beginning of its id, whole: an answer that nobody finished is part of what was said. Without
-/// thoughts where they are not to be shown.
+/// Loads a conversation by the beginning of its id, with unfinished answers. Leaves thoughts out if they are not to
+/// be shown.
 async fn load(config: &Config, id: &str, shows: bool) -> Result<Conversation, Failure> {
     let found = existing(config).await?;
     let conversations = found.ok_or_else(|| none(&[id.to_owned()]))?;

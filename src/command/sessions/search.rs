@@ -81,7 +81,7 @@ impl Search {
     }
 }
 
-/// Prints what is found while the search goes on.
+/// Prints hits while the search goes on.
 struct Printer<'a> {
     out: &'a mut dyn Write,
     cover: Cover,
@@ -166,7 +166,7 @@ fn as_json(hit: &Hit) -> String {
     w.finish()
 }
 
-/// What the place belongs to.
+/// Returns the part of the conversation that the hit belongs to.
 fn role(hit: &Hit) -> &'static str {
     match hit.speaker {
         _ if hit.is_thought => "thought",
@@ -177,7 +177,7 @@ fn role(hit: &Hit) -> &'static str {
     }
 }
 
-/// Nobody may be listening.
+/// Prints progress on standard error, and ignores a failure of that.
 fn tell(text: &str) {
     drop(io::stderr().lock().write_all(text.as_bytes()));
 }

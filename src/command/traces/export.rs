@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::io::Write;
 use thinkthrough_store::{Trace, TraceFilter, Traces};
 
-/// So many traces are read at once.
+/// The number of traces that are read at once.
 const PAGE: usize = 200;
 
 /// Write traces to standard output, the earliest first
@@ -62,11 +62,11 @@ impl Export {
     }
 }
 
-/// What a trace is found by.
+/// The sort key of a trace: its time and its id.
 type Key = (u64, String);
 
-/// Which traces go out, the latest first. Lists begin with the latest and an export with the earliest, and no more than
-/// a page of texts is held at a time.
+/// Returns the keys of the exported traces, the latest first. Lists begin with the latest trace and an export with
+/// the earliest. This reads the keys first, so that only a page of texts is in memory at a time.
 async fn keys(store: &Traces, mut filter: TraceFilter) -> Result<Vec<Key>, Failure> {
     let (mut keys, limit) = (Vec::new(), filter.limit as usize);
     filter.brief = Some(1);
@@ -85,7 +85,7 @@ async fn keys(store: &Traces, mut filter: TraceFilter) -> Result<Vec<Key>, Failu
     Ok(keys)
 }
 
-/// These traces, the earliest first; without those that were deleted meanwhile.
+/// Returns these traces, the earliest first, without the traces that were deleted meanwhile.
 async fn page(store: &Traces, filter: TraceFilter, chunk: &[Key]) -> Result<Vec<Trace>, Failure> {
     let (Some((latest, _)), Some((earliest, _))) = (chunk.first(), chunk.last()) else {
         return Ok(Vec::new());

@@ -11,9 +11,9 @@ use thinkthrough_chat::harmless::harmless;
 use thinkthrough_json::Writer;
 use thinkthrough_store::{Trace, TraceState};
 
-/// How many are listed where nothing is said.
+/// The default number of listed traces.
 const USUAL: u32 = 50;
-/// How much of a thought stands on a line, in letters.
+/// The number of letters of a thought on a line.
 const SHORT: usize = 60;
 
 /// List traces, the latest first

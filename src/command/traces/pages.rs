@@ -1,7 +1,7 @@
-//! Traces as they are exported: a line of JSON, or a part of a page, each for itself.
+//! Formats traces for export: a line of JSON, or a part of a page, for each trace.
 //!
-//! What a model said can neither steer a terminal nor lead out of its place: in Markdown every line of it is quoted, so
-//! that what it opens (a fence, a comment) ends with it.
+//! The words of a model can neither control a terminal nor leave their place: in Markdown every line of them is
+//! quoted, so that an opened fence or comment ends with the quote.
 
 use super::export::Format;
 use super::time::shown;
@@ -25,7 +25,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// What stands before the first trace.
+    /// Writes the text before the first trace.
     pub(super) fn begin(self, out: &mut dyn Write) -> Result<(), Failure> {
         match self.form {
             Format::Jsonl => {}
@@ -53,7 +53,7 @@ impl Pages {
         Ok(out.write_all(text.as_bytes())?)
     }
 
-    /// What stands behind the last trace.
+    /// Writes the text after the last trace.
     pub(super) fn end(self, out: &mut dyn Write) -> Result<(), Failure> {
         match self.form {
             Format::Jsonl | Format::Md => {}
@@ -91,7 +91,7 @@ impl Pages {
         html_message(number, &facts(trace), &content, Some(count))
     }
 
-    /// The thought, or what is known of one that only its provider can read.
+    /// Returns the thought, or a note about a thought that only its provider can read.
     fn thought(self, trace: &Trace) -> Option<String> {
         let sealed = trace.numbers.sealed_bytes;
         match trace.thought.as_str() {
@@ -105,7 +105,7 @@ impl Pages {
     }
 }
 
-/// What names a trace and says how it ended.
+/// The rows that identify a trace and its result.
 fn facts(trace: &Trace) -> [(&'static str, String); 8] {
     let numbers = &trace.numbers;
     let tokens =
@@ -132,8 +132,8 @@ fn code(text: &str) -> String {
     text.replace('`', "'")
 }
 
-/// A callout: every line of it begins with `>`, and a tag of HTML is shown as it was written, so that none ends the place of
-/// what was said or hides what follows. In a block of code no tag is one, and it keeps its bytes.
+/// Returns a callout: every line of it begins with `>`. HTML tags are escaped, so that a tag can neither end the
+/// quote nor hide the following text. A block of code keeps its bytes, because tags have no effect in it.
 fn quoted(heading: &str, body: &str) -> String {
     let mut page = format!("\n> [!{heading}\n");
     let mut fence: Option<&str> = None;
@@ -157,7 +157,7 @@ fn quoted(heading: &str, body: &str) -> String {
     page
 }
 
-/// The marks that begin or end a block of code which stands in nothing else, and what follows them.
+/// Returns the marks that begin or end a top-level block of code, and the rest of the line.
 fn marks(line: &str) -> Option<(&str, &str)> {
     let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let end = line.find(|c| c != mark).unwrap_or(line.len());

@@ -10,9 +10,9 @@ use thinkthrough_chat::harmless::harmless;
 use thinkthrough_json::Writer;
 use thinkthrough_store::{Trace, TraceHits, TraceText};
 
-/// How many are found where nothing is said.
+/// The default number of hits.
 const USUAL: u32 = 20;
-/// So many letters stand before and behind a word that was found.
+/// The number of letters before and after a found word.
 const AROUND: usize = 60;
 
 /// Find traces that hold all these words, the latest first
@@ -46,7 +46,7 @@ impl Search {
             return Err(Failure::Usage("there is nothing to look for; write a word".to_owned()));
         }
         let within = match self.within {
-            // What must not be seen must not be found either.
+            // A text that must not be shown must not be found either.
             Part::All if !shows => TraceText::Answers,
             Part::All => TraceText::All,
             Part::Answers => TraceText::Answers,

@@ -50,7 +50,7 @@ impl Show {
     }
 }
 
-/// Where `think serve` has its viewer with this configuration.
+/// Returns the address of the viewer of `think serve` with this configuration.
 fn viewer(config: &Config) -> String {
     let server = &config.server;
     let scheme = if server.tls.is_some() { "https" } else { "http" };
@@ -58,7 +58,7 @@ fn viewer(config: &Config) -> String {
     format!("{scheme}://{address}")
 }
 
-/// What it cost, and when that was the price.
+/// Returns the cost, and the date of its price.
 fn cost_of(trace: &Trace) -> String {
     let Some(cost) = trace.numbers.cost else { return "not known".to_owned() };
     let metadata = Raw::parse(&trace.metadata).ok();

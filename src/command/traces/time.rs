@@ -67,7 +67,8 @@ fn date(text: &str) -> Option<u64> {
     is_valid.then(|| (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000)
 }
 
-/// A point in time as [`date`] reads it, to the second. What lies behind the year 9999 is shown as its end.
+/// Formats a point in time as [`date`] reads it, to the second. A time after the year 9999 is shown as the end of
+/// that year.
 pub(super) fn shown(millis: u64) -> String {
     let seconds = millis / 1000;
     let (mut days, of_day) = (seconds / 86_400, seconds % 86_400);

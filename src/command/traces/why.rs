@@ -1,14 +1,15 @@
-//! Why a request went out as it did, as `think traces show` prints it: what the viewer's page of a trace says, in lines.
+//! Why a request went out as it did, as `think traces show` prints it: what the viewer's page of a trace says, in
+//! lines.
 
 use std::borrow::Cow;
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_json::{Raw, Val};
 use thinkthrough_store::Trace;
 
-/// What became of thoughts of earlier answers: the numbers of the metadata.
+/// The outcomes of earlier thoughts, as the metadata counts them.
 const OUTCOMES: [&str; 4] = ["restored", "missed", "ambiguous", "dropped"];
 
-/// The lines of a trace's `why`; none where nothing was decided about its request.
+/// Returns the lines of a trace's `why`; empty if there were no decisions about its request.
 pub(super) fn lines(trace: &Trace, shows: bool) -> Vec<String> {
     let mut lines = Vec::new();
     let metadata = Raw::parse(&trace.metadata).unwrap_or_else(|_| Raw::null());
@@ -93,7 +94,7 @@ fn answers(why: Val<'_>, lines: &mut Vec<String>) {
     more(why, "answers", lines);
 }
 
-/// What says which answer it is.
+/// Describes the evidence that identifies the answer.
 fn proof(it: Val<'_>) -> String {
     let level = match &*text(it, "level") {
         "ticket" => "its anchor, an id that no other answer has",
@@ -115,7 +116,7 @@ fn proof(it: Val<'_>) -> String {
     format!("{level}{calls}: record {}{limits}", text(it, "record"))
 }
 
-/// The models that were asked; one of which there is nothing to say is the trace's own.
+/// Describes the models that were asked. A single model without steps is left out, because the trace names it.
 fn ways(why: Val<'_>, lines: &mut Vec<String>) {
     let ways: Vec<(String, Vec<String>)> = list(why, "ways").map(way).collect();
     if ways.len() < 2 && ways.iter().all(|(_, steps)| steps.is_empty()) {
@@ -143,7 +144,7 @@ fn way(it: Val<'_>) -> (String, Vec<String>) {
     (model, steps.into_iter().flatten().collect())
 }
 
-/// What differs from what the client sent.
+/// Describes the differences from the client's request.
 fn changes(why: Val<'_>, shows: bool, lines: &mut Vec<String>) {
     let mut words = list(why, "words");
     for it in list(why, "changes") {
@@ -154,7 +155,7 @@ fn changes(why: Val<'_>, shows: bool, lines: &mut Vec<String>) {
         lines.push(format!("{}: {what} {kind}{bytes}{sealed}", place(it)));
         let Some(words) = words.next().filter(|_| shows) else { continue };
         for (sign, words) in ['-', '+'].into_iter().zip(words.items().filter_map(Val::as_str)) {
-            // One line: what is told is its beginning.
+            // Joins the beginning of the text into one line.
             let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
             if !words.is_empty() {
                 lines.push(format!("  {sign} {words}"));
@@ -164,7 +165,7 @@ fn changes(why: Val<'_>, shows: bool, lines: &mut Vec<String>) {
     more(why, "changes", lines);
 }
 
-/// The size that came or went; of what was replaced both, where there are any.
+/// Returns the size of the removed or added part; of a replaced part both sizes, unless both are 0.
 fn sizes(it: Val<'_>, name: &str) -> Option<String> {
     let sizes: Vec<u64> = list(it, name).filter_map(Val::as_u64).collect();
     match sizes.as_slice() {

@@ -35,13 +35,13 @@ impl AwsKeys {
         AwsKeys { id: id.to_owned(), secret, session, region: region.map(str::to_owned) }
     }
 
-    /// Whose keys they are, without telling a secret.
+    /// The public id of the key pair.
     #[must_use]
     pub fn who(&self) -> &str {
         &self.id
     }
 
-    /// What is secret of them.
+    /// The secret parts of these keys.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &Secret> {
         std::iter::once(&self.secret).chain(&self.session)
     }
@@ -100,7 +100,8 @@ fn region_of(host: &str) -> Option<&str> {
     labels.next().filter(|region| region.contains('-'))
 }
 
-/// What is signed, and the names of the headers in it. Only headers that nothing on the way changes are.
+/// Returns the text to sign, and the names of the headers in it. Only headers that stay unchanged on the way are
+/// signed.
 fn canonical(request: &Request<Bytes>) -> (String, String) {
     let uri = request.uri();
     let host = uri.authority().map_or("", http::uri::Authority::as_str).to_owned();
@@ -181,8 +182,8 @@ fn basic_time(at: SystemTime) -> String {
     format!("{year:04}{month:02}{day:02}T{hours:02}{minutes:02}{seconds:02}Z")
 }
 
-/// The date so many days after the beginning of 1970, by counting years and months: a request is signed too seldom for
-/// anything quicker.
+/// Returns the date of a day after the beginning of 1970, by counting years and months: requests are too rare for a
+/// faster algorithm.
 fn date(mut days: u64) -> (u64, u64, u64) {
     let is_leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))

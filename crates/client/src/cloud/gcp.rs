@@ -1,4 +1,4 @@
-//! What a Google service account signs to get a token.
+//! The assertion that a Google service account signs to get a token.
 //!
 //! Source: <https://developers.google.com/identity/protocols/oauth2/service-account>
 

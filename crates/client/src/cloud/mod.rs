@@ -18,23 +18,23 @@ use crate::secret::{Auth, Secret};
 use gcp::Signer;
 use tokens::Grant;
 
-/// Where Google's tokens come from, unless the credential says so.
+/// Google's token endpoint, unless the credential names another one.
 const GCP: &str = "https://oauth2.googleapis.com/token";
-/// Where Azure's tokens come from, unless the credential says so.
+/// Azure's token endpoint, unless the credential names another one.
 const ENTRA: &str = "https://login.microsoftonline.com";
-/// What an Azure token is for, unless the credential says so.
+/// The scope of an Azure token, unless the credential names another one.
 /// Source: <https://learn.microsoft.com/azure/ai-foundry/openai/how-to/managed-identity>
 const ENTRA_SCOPE: &str = "https://cognitiveservices.azure.com/.default";
 
-/// Reads the credential of a cloud's account; `None` if this is none but a plain key.
+/// Reads the credential of a cloud's account; `None` for a plain key.
 ///
-/// Known are Amazon's keys as `aws configure export-credentials` prints them (`AccessKeyId`, `SecretAccessKey`,
-/// `SessionToken`, and `Region` where the address does not tell it), Google's key file of a service account or the
+/// Supports Amazon's keys as `aws configure export-credentials` prints them (`AccessKeyId`, `SecretAccessKey`,
+/// `SessionToken`, and `Region` if the address does not contain it), Google's key file of a service account or the
 /// file of `gcloud auth application-default login`, and Azure's `clientId`, `clientSecret` and `tenantId`.
 ///
 /// # Errors
 ///
-/// In a sentence, what is missing or wrong; it repeats nothing of the credential.
+/// Returns a sentence that names the missing or wrong part, without any text of the credential.
 #[must_use]
 pub fn read(credential: &Secret) -> Option<Result<Auth, String>> {
     let text = credential.expose();

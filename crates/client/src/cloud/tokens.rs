@@ -24,8 +24,8 @@ const ANSWER: usize = 64 * 1024;
 /// How much of a refusal is repeated.
 const REFUSAL: usize = 300;
 
-/// The tokens of one account: fetched when a request needs one, kept until shortly before they end, and fetched by one
-/// request at a time.
+/// The tokens of one account: fetched when a request needs one, kept until shortly before they end, and fetched by
+/// one request at a time.
 pub struct Tokens {
     grant: Grant,
     kept: Mutex<Option<Kept>>,
@@ -50,7 +50,7 @@ impl Tokens {
         Tokens { grant, kept: Mutex::new(None) }
     }
 
-    /// Whose tokens they are, without telling a secret.
+    /// The public name of the tokens' owner.
     #[must_use]
     pub fn who(&self) -> &str {
         match &self.grant {
@@ -91,7 +91,7 @@ impl Tokens {
         match token.filter(|token| status == StatusCode::OK && !token.is_empty()) {
             Some(token) => {
                 let life = life(&body).unwrap_or(LIFE);
-                // One that lives shorter than the margin serves this request only.
+                // A token with a shorter life than the margin serves this request only.
                 let until = asked + life.saturating_sub(MARGIN);
                 Ok(Kept { token: Secret::new(token), until })
             }

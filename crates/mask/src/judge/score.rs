@@ -1,4 +1,4 @@
-//! How much a word looks like a password: points for its form, and in a sentence for the place where it stands.
+//! Scores words as passwords: points for their form, and for their place in a sentence.
 
 use super::{Classes, is_counted, is_sample};
 use crate::name::{is_constant, is_dotted, is_of_words, is_term};
@@ -8,12 +8,12 @@ use crate::words::{TERMS, is_named};
 /// Points of a form that few other words share, and of a form that excludes a password.
 const SURE: i32 = 3;
 const NEVER: i32 = -20;
-/// A word with so many points is a password.
+/// The least points of a password.
 const NEEDED: i32 = 4;
 
 type Table<const ROWS: usize> = [(i32, fn(&Seen<'_>) -> bool); ROWS];
 
-/// Points of a form: what speaks for a password and what against one.
+/// Points of a form, for and against a password.
 const FORMS: Table<10> = [
     (NEVER, |seen| seen.value.iter().all(u8::is_ascii_lowercase)),
     (NEVER, |seen| !(6..=40).contains(&seen.value.len())),
@@ -47,7 +47,7 @@ const LINKS: [&str; 37] = [
 /// Words that a value may follow, or any other thing.
 const LEADS: [&str; 6] = ["to", "on", "from", "with", "and", "by"];
 
-/// A word of a sentence, and where it stands.
+/// A word of a sentence and its place.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Seen<'t> {
     pub(crate) value: &'t [u8],
@@ -57,7 +57,7 @@ pub(crate) struct Seen<'t> {
     pub(crate) is_pair: bool,
     /// The word before it.
     pub(crate) last: &'t [u8],
-    /// It is the first word behind the cue.
+    /// Whether it is the first word behind the cue.
     pub(crate) is_first: bool,
     /// It is the second of a list: `Passwords: laptop ...`.
     pub(crate) is_listed: bool,
@@ -86,7 +86,7 @@ impl<'t> Seen<'t> {
     }
 }
 
-/// Whether a word looks like a password wherever it stands.
+/// Whether a word looks like a password regardless of its place.
 pub(crate) fn is_surely_password(value: &[u8]) -> bool {
     Seen::of(value).form() >= SURE
 }
@@ -104,8 +104,8 @@ fn is_sign(word: &[u8]) -> bool {
     matches!(word, b"/" | b"-" | b"->" | b"=>" | b"=" | b"|" | [0xE2, ..] | [.., b':' | b'?'])
 }
 
-/// Whether letters, digits and signs meet as in no name: a sign inside, large and small letters in turn, or letters behind
-/// digits behind letters.
+/// Whether letters, digits and signs mix as in no name: a sign inside, alternating large and small letters, or
+/// letters behind digits behind letters.
 fn is_drawn(value: &[u8]) -> bool {
     let Classes { lower, upper, digits, changes, .. } = Classes::of(value);
     let is_mixed = lower > 1 && upper > 1;

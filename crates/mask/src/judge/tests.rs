@@ -1,4 +1,4 @@
-//! Values that are secrets, and values that are none.
+//! Values that are secrets, and harmless values.
 
 use super::*;
 

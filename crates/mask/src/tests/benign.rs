@@ -1,14 +1,14 @@
-//! Text that holds no secret but much that looks like one: what models think, code, logs, digests, pictures.
+//! Text without secrets that looks like it has many: thoughts of models, code, logs, digests, pictures.
 
 use super::samples::Random;
 
-/// Letters of what is drawn.
+/// The letters of random values.
 const HEX: &str = "0123456789abcdef";
 const ALNUM: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const BASE64_URL: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// Lines in which `{h40}` and the like are filled in: the letter says from what, the number how many.
+/// Lines with placeholders such as `{h40}`: the letter names the set, the number the length.
 const LINES: [&str; 64] = [
     "So the user wants the token count, not the token itself; {w} has to change first.",
     "The password is read from the environment, and the secret is never stored, I think.",
@@ -82,7 +82,7 @@ const WORDS: [&str; 24] = [
     "harvest", "meadow", "lantern", "compass", "village", "thunder",
 ];
 
-/// So many bytes of it.
+/// Makes that many bytes of benign text.
 pub(super) fn text(bytes: usize, seed: u64) -> String {
     let mut random = Random(seed);
     let mut out = String::with_capacity(bytes + 1024);

@@ -1,4 +1,4 @@
-//! Where secrets stand: the surroundings that they are found in, and bodies of which only strings are masked.
+//! The surroundings in which secrets are found, and bodies of which only strings are masked.
 
 use super::masker;
 use crate::{BROKEN, Opaque, mask_json};

@@ -15,7 +15,7 @@ pub(super) fn masker() -> Masker {
     Masker::new(Tiers::ALL.and(Tiers::PERSONAL), &[7; 32])
 }
 
-/// The text as it comes out where every piece is pushed by itself.
+/// The masked text if every piece is pushed by itself.
 pub(super) fn in_pieces<'t>(
     masker: &Masker,
     pieces: impl IntoIterator<Item = &'t [u8]>,

@@ -1,4 +1,4 @@
-//! Secrets behind the prefix of a service, at lengths that nobody documented.
+//! Secrets behind the prefix of a service, at undocumented lengths.
 
 use super::super::Tiers;
 use super::super::rule::{Look, rules};
@@ -6,7 +6,7 @@ use super::super::set::ALNUM;
 use super::masker;
 use super::samples::Random;
 
-/// Letters of a set, drawn from a number; at least every fourth is a digit, as nearly all drawn values have some.
+/// Draws letters of a set; at least every fourth is a digit, because nearly all random values have some.
 fn drawn(letters: &[u8], length: usize, seed: u64) -> String {
     let digits: Vec<u8> = letters.iter().copied().filter(u8::is_ascii_digit).collect();
     let mut random = Random(seed);

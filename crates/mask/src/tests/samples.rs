@@ -1,6 +1,6 @@
 //! The samples of `fixtures/masks`: texts with secrets of one rule, and texts that only look like it.
 //!
-//! No secret stands there, only its pattern: runs in braces, as rules have them, are filled in here.
+//! The files hold no secrets, only their patterns: runs in braces, as in rules, are filled in here.
 
 use super::super::rule;
 use super::super::set::Set;
@@ -13,7 +13,7 @@ pub(super) const SAMPLES: [&str; 2] = [
     include_str!("../../../../fixtures/masks/texts.tsv"),
 ];
 
-/// A sample with its runs filled in, and what they were filled with.
+/// A sample with its runs filled in, and the texts that fill them.
 pub(super) struct Sample {
     pub(super) rule: &'static str,
     pub(super) is_secret: bool,
@@ -21,7 +21,7 @@ pub(super) struct Sample {
     pub(super) secrets: Vec<String>,
 }
 
-/// All samples, filled in from a number; each by itself, so that a new one changes no other.
+/// All samples, filled in from a seed; each by itself, so that a new one changes no other.
 pub(super) fn samples(seed: u64) -> Vec<Sample> {
     let lines = SAMPLES.iter().flat_map(|samples| samples.lines());
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -57,7 +57,7 @@ fn filled(template: &str, random: &mut Random) -> (String, Vec<String>) {
         let letters: Vec<char> = set.bytes().map(char::from).collect();
         let secret: String = (0..length).map(|_| letters[random.below(letters.len())]).collect();
         text.push_str(&secret);
-        // Numbers are the public half of what they stand in.
+        // A run of digits is the public half of its secret.
         if set != super::super::set::DIGIT {
             secrets.push(secret);
         }
@@ -83,7 +83,7 @@ impl Random {
     }
 }
 
-/// A part of a secret that is long enough to tell something and is still there.
+/// Returns a part of a secret that is long enough to reveal something and is still in the text.
 pub(super) fn leak<'s>(sample: &'s Sample, masked: &str) -> Option<&'s str> {
     let parts = sample
         .secrets

@@ -1,6 +1,6 @@
-//! The measured sets: how much of what is secret is covered, and how often what is none.
+//! The measured sets: the share of secrets that are covered, and the share of harmless texts that are.
 //!
-//! Each set is made by a generator, so that none holds a secret of anybody. `docs/masking.md` has the figures.
+//! A generator makes each set, so that no set holds a real secret. `docs/masking.md` has the figures.
 
 use super::benign;
 use super::in_pieces;
@@ -9,7 +9,7 @@ use crate::rule::{self, Rule};
 use crate::{Masker, Tiers};
 use std::fmt::Write as _;
 
-/// Where secrets stand: what is before one, what is behind it, and how often it is written as JSON there.
+/// The surroundings of secrets: the text before and after, and how often the whole is escaped as JSON.
 const SURROUNDINGS: [(&str, &str, u8); 12] = [
     ("The deployment fails because the old credential ", " was revoked last night, so I need", 0),
     ("Wait, the log has ", ". That explains the 401.", 0),
@@ -25,7 +25,7 @@ const SURROUNDINGS: [(&str, &str, u8); 12] = [
     ("2026-01-31T08:15:30Z WARN retry 3 of 5 ", "\n2026-01-31T08:15:31Z INFO ok\n", 0),
 ];
 
-/// The secret of a sample without what stands around it there, where it is one that may stand anywhere.
+/// The secret of a sample without its surroundings, if it may occur anywhere.
 fn bare<'s>(sample: &'s Sample, rules: &[Rule]) -> Option<&'s str> {
     let is_certain = rules.iter().any(|rule| rule.id == sample.rule && rule.tier == 1);
     let wrappers =
@@ -83,7 +83,8 @@ fn set_a_secrets_by_their_form_are_covered_wherever_they_stand() {
     assert!(missed.len() * 1_000 <= all * 5, "{} of {all}\n{}", missed.len(), missed.join("\n"));
 }
 
-/// Base64 by the letter of RFC 4648, without its end, of a text with so many bytes before it: what the text alone says.
+/// Encodes a text in base64 by the letter of RFC 4648, with that many bytes before it and without its end: only the
+/// letters that depend on the text alone.
 fn base64(bytes: &[u8], shift: usize, last: [char; 2]) -> String {
     let letters: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(last).collect();
     let bits: Vec<u8> = std::iter::repeat_n(&b'x', shift)

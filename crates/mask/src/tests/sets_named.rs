@@ -1,4 +1,5 @@
-//! The measured sets of what is a secret by its place: keys behind names in every notation, and passwords in sentences.
+//! The measured sets of secrets that their place identifies: keys behind names in every notation, and passwords in
+//! sentences.
 
 use super::samples::{Random, samples};
 use crate::{Masker, Tiers};
@@ -8,7 +9,8 @@ const PASSWORDS: [&str; 2] = [
     include_str!("../../../../fixtures/masks/prose.tsv"),
 ];
 
-/// How programs and files write that a name has a value: `{i}` is the name, `{I}` the same in capitals, `{s}` the value.
+/// The notations for a name with a value in programs and files: `{i}` is the name, `{I}` the same in capitals, `{s}`
+/// the value.
 const NOTATIONS: [&str; 26] = [
     "{i}_token=\"{s}\"",
     "{i}Token = '{s}'",
@@ -97,7 +99,8 @@ fn password(random: &mut Random) -> String {
     }
 }
 
-/// What a masker makes of set C: how many passwords there are, those that were not covered, and what else was.
+/// Masks a part of set C. Returns the number of passwords, the passwords that were not covered, and the other texts
+/// that were.
 fn set_c(part: &str) -> (usize, Vec<String>, Vec<String>) {
     let masker = Masker::new(Tiers::ALL, &[7; 32]);
     let mut random = Random(41);
@@ -138,7 +141,7 @@ const PARTS: [(&str, usize); 4] = [("seen", 80), ("unseen", 80), ("second", 80),
 #[test]
 fn set_c_passwords_are_covered_where_people_write_them() {
     let mut samples = 0;
-    // Whoever wants to see what a part's figure is made of names the part.
+    // The environment variable names the part whose results are printed in full.
     let shown = std::env::var("THINKTHROUGH_PASSWORDS").unwrap_or_default();
     for (part, least) in PARTS {
         let (all, missed, wrong) = set_c(part);

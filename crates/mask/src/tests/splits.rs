@@ -1,10 +1,11 @@
-//! The laws: however a text is cut, the output is that of the whole; what came out stays; masked text stays as it is.
+//! The laws: the output is the same for all cuts of a text, output is never retracted, and masked text stays as it
+//! is.
 
 use super::samples::{Random, samples};
 use super::{in_pieces, masker};
 use crate::Masker;
 
-/// Some text that holds every sample, in which nothing is far from a secret.
+/// A text with every sample, in which every place is near a secret.
 fn all(seed: u64) -> String {
     samples(seed).iter().map(|sample| format!("{}\n", sample.text)).collect()
 }
@@ -141,7 +142,7 @@ fn registered_values_are_found_in_every_encoding_and_every_split() {
             }
         })
         .collect();
-    // By hand: what `base64` says of the value with nothing, one and two letters before it.
+    // Computed by hand: the letters of `base64` for the value with zero, one and two letters before it.
     let encoded =
         ["VDBwL3MzY3JldCsid29yZCIgw6", "QwcC9zM2NyZXQrIndvcmQiIMOp", "UMHAvczNjcmV0KyJ3b3JkIiDDq"];
     let mut forms = vec![value.to_owned(), json, hex, percent];
