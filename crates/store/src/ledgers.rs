@@ -16,8 +16,8 @@ use thinkthrough_limits::{
     BudgetRules, Given, KEPT, LEASE, Ledger, RateGiven, RateLedger, RateLimits, RateReport, Report,
 };
 
-/// Ledgers that were unused for this long are deleted. A key's budget lasts longest, and every request of the key uses
-/// it.
+/// Ledgers that were unused for this long are deleted. A key's budget lasts longest, and every request of the key
+/// uses it.
 const AGE: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 /// A ledger beyond the bound of its tenant stays until it was unused for this long, because it may have a lease as
 /// long.
