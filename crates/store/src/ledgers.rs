@@ -70,8 +70,8 @@ impl Store {
         Ledgers { store: self.clone() }
     }
 
-    /// Deletes ledgers that were unused for a long time. Of a tenant with more than `most`, deletes the longest unused
-    /// ones.
+    /// Deletes ledgers that were unused for a long time. If a tenant has more than `most`, its longest unused ones
+    /// are deleted too.
     pub(crate) async fn prune_ledgers(&self, most: u64, now: i64) -> Result<(), StoreError> {
         let before =
             |age: Duration| now.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));

@@ -8,7 +8,7 @@ use thinkthrough_json::{Doc, Raw, Writer};
 pub struct Meta {
     /// The title.
     pub title: Option<String>,
-    /// Model and settings.
+    /// Model, settings and cost.
     pub state: ConversationState,
     /// Data of the client, such as its compressions, as a JSON object with the client's own members.
     pub settings: Option<Raw>,

@@ -77,8 +77,8 @@ impl Responses {
         self.get(&row_id(provider, id)).await
     }
 
-    /// The owners of resources with these ids at a provider, in one query. Ids that no tenant owns are left out, and an id
-    /// that several tenants own is the tenant's if the tenant is one of them.
+    /// The owners of resources with these ids at a provider, in one query. Ids that no tenant owns are left out, and
+    /// an id that several tenants own is the tenant's if the tenant is one of them.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -107,8 +107,8 @@ impl Responses {
         Ok(found.filter_map(|(id, it)| Some((id.clone(), *owners.get(&**it)?))).collect())
     }
 
-    /// The digest of a resource under the key of the installation. Every tenant computes the same digest, and the table
-    /// alone does not reveal the ids.
+    /// The digest of a resource under the key of the installation. Every tenant computes the same digest, and the
+    /// table alone does not reveal the ids.
     fn resource_digest(&self, provider: &str, id: &str) -> Vec<u8> {
         let key = blake3::derive_key(
             "thinkthrough 2026-11 owners of provider resources",
