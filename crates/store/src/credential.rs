@@ -32,7 +32,6 @@ impl Store {
     /// The tenant of a caller with this credential at this upstream. `None` if the credential does not identify the
     /// caller: it is empty, a dummy for a server without keys, or a token that changes every hour.
     ///
-    ///
     /// The name is a digest under a key of this installation. It does not reveal the credential, or whether two
     /// installations see the same one.
     #[must_use]

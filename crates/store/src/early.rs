@@ -1,7 +1,6 @@
 //! A journal for traces that were made before the store could be opened. The traces go into the store once it is
 //! open, in this process or another.
 //!
-//!
 //! The name of the ordinary journal depends on a key in the database. The name of this one depends on the master key,
 //! which is known earlier.
 
@@ -63,9 +62,7 @@ impl EarlyTraces {
     /// Opens the journal for a store at this location: next to a file, or for a server in the folder `spool`. Returns
     /// `None` for a server without such a folder.
     ///
-    ///
     /// # Errors
-    ///
     /// When the master key cannot be read.
     pub async fn before(
         location: &Location,

@@ -1,6 +1,5 @@
 //! Facts about models, learned from refusals and kept for a day, so that all gateways of a store know them.
 //!
-//!
 //! A fact is found by the digest of its endpoint and model under the tenant's own key. It is always sealed.
 
 use crate::error::StoreError;

@@ -18,7 +18,6 @@ pub struct GatewayKeys {
 
 /// The digest of a gateway key. It recognises the key but does not reveal it.
 ///
-///
 /// BLAKE3 of the whole key. Keys are long and random, so a slower hash is not needed. Digests are compared in
 /// constant time.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -128,9 +127,7 @@ impl Store {
 impl GatewayKeys {
     /// Creates a key with this name, which is also the name of its tenant.
     ///
-    ///
     /// # Errors
-    ///
     /// If the name is no valid tenant name or has a valid key; if the marker file next to the store cannot be
     /// written. No key is valid then.
     pub async fn create(&self, name: &str) -> Result<NewKey, StoreError> {
@@ -154,9 +151,7 @@ impl GatewayKeys {
 
     /// All keys in the order of their creation.
     ///
-    ///
     /// # Errors
-    ///
     /// When the store cannot be read.
     pub async fn list(&self) -> Result<Vec<GatewayKey>, StoreError> {
         let rows = self.store.backend().keys().await?;
@@ -170,9 +165,7 @@ impl GatewayKeys {
 
     /// Revokes the key of this name. All gateways refuse it within five seconds. The data of its tenant stays.
     ///
-    ///
     /// # Errors
-    ///
     /// When the name has no valid key.
     pub async fn revoke(&self, name: &str) -> Result<(), StoreError> {
         if self.store.backend().revoke_key(name.to_owned(), now()).await? {

@@ -55,9 +55,7 @@ impl Held {
     /// Reads the key again if the store has another one than `known`. Returns whether the current key differs from
     /// `known` now.
     ///
-    ///
     /// # Errors
-    ///
     /// When the store has another key and the source does not have it.
     pub(crate) async fn renew(
         &self,

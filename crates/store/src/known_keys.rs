@@ -40,9 +40,7 @@ struct Latest {
 impl GatewayKeys {
     /// Reads the keys and keeps them up to date.
     ///
-    ///
     /// # Errors
-    ///
     /// When the first read fails.
     pub async fn watch(&self) -> Result<KeyWatch, StoreError> {
         let keys = self.clone();

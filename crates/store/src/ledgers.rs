@@ -1,7 +1,6 @@
 //! Ledgers shared by several processes: the spent amount and the leases of each budget, and the leases of each rate
 //! limit.
 //!
-//!
 //! The core computes the effect of a report on a ledger. The ledger is read, changed here, and written only if no
 //! other process changed it meanwhile. There is no lock and no session state between the two statements, so every
 //! connection pooler works.

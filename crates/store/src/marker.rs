@@ -1,11 +1,9 @@
 //! The marker of a store in a file. It shows that gateway keys were created for this store.
 //!
-//!
 //! A store that was lost, emptied, or replaced by an older backup looks as if it never had keys, and would admit
 //! callers without a key. As long as the marker exists, the gateway refuses them. The name of the marker is a digest
 //! of the store's path. It is in the folder of the master key, so `rm thinkthrough.db*` does not remove it. The
 //! master key authenticates it, and a damaged marker counts as present.
-//!
 //!
 //! A folder that is moved keeps its markers, under the digests of the old paths. So any marker of the folder counts,
 //! unless it names another existing store.

@@ -1,6 +1,5 @@
 //! A cache of recently read records with opened heads.
 //!
-//!
 //! The numbers of matching records are read from the database each time: other processes write, refuse and erase
 //! records, and one more similar record may change the choice. The content of a record never changes, so that the
 //! next request of a conversation reads and opens only new records.

@@ -1,6 +1,5 @@
 //! Watches whether the database accepts background commits, and decides when to report that it does not.
 //!
-//!
 //! No caller waits for these commits. Without a report a failure would go unnoticed: answers go on, and the journal
 //! grows.
 

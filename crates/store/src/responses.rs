@@ -1,7 +1,6 @@
 //! Stored answers of the Responses API. A caller can continue from an answer, read it or delete it if the upstream
 //! does not store it.
 //!
-//!
 //! An id is found by its digest under the tenant's own key, and the answer is sealed for that id. Answers that
 //! continue each other are one conversation, which is kept or deleted as a whole.
 

@@ -1,6 +1,5 @@
 //! The age and the amount of data that the vault keeps.
 //!
-//!
 //! Conversations are kept or deleted as a whole: one with a missing thought in its middle is worth less than none.
 
 use crate::clock::Moment;
@@ -85,7 +84,6 @@ impl Store {
 
     /// Deletes data from the vault: conversations that were unused for too long, the longest unused ones of a tenant
     /// above its limits, the rest of erased tenants, and expired facts. A gateway calls this about once a minute.
-    ///
     ///
     /// A clock that jumped does not empty the vault: more than a fifth is deleted for its age only after an hour in
     /// which both clocks of `now` agreed.

@@ -1,6 +1,5 @@
 //! Rotation of the keys of a store that stays in use.
 //!
-//!
 //! A key in use is always written down: the source has the new key after the old one before the new key locks any
 //! data, and the old key is removed only when it no longer locks any data. So an interruption at any moment leaves a
 //! source that opens the store. If the source has two keys, the store uses the matching one.
@@ -43,7 +42,6 @@ impl Store {
     /// Replaces the master key of the store, and the data key of each tenant for new data. Existing data stays
     /// readable. Other processes go on working: they read the master key again when they meet data that is locked
     /// with the new one, and use a tenant's new data key within a minute.
-    ///
     ///
     /// The new master key is the second one in the key's source. For the key file of an SQLite store it is created
     /// here.

@@ -1,10 +1,8 @@
 //! A journal of the budget leases of this gateway, and of the amounts spent from them that are not reported yet.
 //!
-//!
 //! A gateway spends its lease of a budget without asking, and reports the amount after the answers. Until then only
 //! this journal knows the amount, and also that there is a lease. The code for leases of ended processes is in
 //! `slicing.rs`.
-//!
 //!
 //! An entry is the complete state of one holder, so only the holder's last entry counts. The journal frees entries in
 //! their order, so an old entry that still counts is copied to the end if it blocks many others.

@@ -1,6 +1,5 @@
 //! Keeps budgets correct after a crash of a gateway.
 //!
-//!
 //! When a process is gone, it no longer locks its journal. Another process then reads the journal and
 //! [ends](Ledger::end) its leases: the spent amounts are booked, and the rest is released.
 //!

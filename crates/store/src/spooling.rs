@@ -1,6 +1,5 @@
 //! Writes queued traces to the database.
 //!
-//!
 //! The maker of a trace does not wait for its commit. The trace goes to the [queue](crate::spool), and the database
 //! receives it some milliseconds later, together with others. Its id makes sure that it is stored only once.
 

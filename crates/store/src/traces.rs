@@ -1,6 +1,5 @@
 //! The thoughts of models for people: an audit copy, masked before it arrives here.
 //!
-//!
 //! Each generation has one trace, including failed and cut ones. A trace never goes back to a model: restored
 //! thoughts come from the sealed [vault](crate::Vault). So traces are not sealed and can be searched.
 

@@ -1,6 +1,5 @@
 //! Records that are not in the database yet.
 //!
-//!
 //! An answer does not wait for the commit of its record, so the next request may be faster. This process finds such
 //! records here by the same keys. Other processes find them after the commit.
 

@@ -1,6 +1,5 @@
 //! Pending records and traces ([`Spool`](crate::spool::Spool)) before their commit.
 //!
-//!
 //! One commit for each answer would be expensive, so the commits of some milliseconds are joined. A store in a file
 //! has its pending records in a journal, which survives a crash of this process. If other gateways share the store,
 //! records do not wait, because the next request may go to another gateway. Traces do wait, because requests do not

@@ -1,6 +1,5 @@
 //! The definition of a word in a search, for both databases.
 //!
-//!
 //! Both index the words between blanks and signs. They treat signs within words differently, and neither finds the
 //! ends of words in scripts without blanks. So here signs always separate words, and each letter of such a script is
 //! a word: a search for several such letters finds them in sequence.

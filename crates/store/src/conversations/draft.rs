@@ -11,7 +11,6 @@ use thinkthrough_core::content::{Block, Content, Origin};
 
 /// An answer that is stored while it arrives.
 ///
-///
 /// Call [`Draft::record`] a few times a second with the complete answer so far: it writes only the new part. If the
 /// program ends before [`Draft::finish`], even by a crash, the conversation keeps the last recorded state.
 #[derive(Debug)]
@@ -46,9 +45,7 @@ impl Draft {
 
     /// Stores the new part of `blocks`, which must be the complete answer so far. Writes only if there is a new part.
     ///
-    ///
     /// # Errors
-    ///
     /// When the conversation is gone or cannot be written. The next call then stores everything.
     pub async fn record(&mut self, blocks: &[Block]) -> Result<(), StoreError> {
         match self.piece(blocks) {
@@ -75,9 +72,7 @@ impl Draft {
 
     /// The second half of [`Draft::record`]: stores the new part.
     ///
-    ///
     /// # Errors
-    ///
     /// When the conversation is gone or cannot be written. The next piece then contains everything.
     pub async fn keep(&mut self, piece: Piece) -> Result<(), StoreError> {
         let part = self.part;

@@ -219,9 +219,7 @@ impl Conversations {
 
     /// Finds the conversation whose id begins with this text.
     ///
-    ///
     /// # Errors
-    ///
     /// When no id or several ids begin with it.
     pub async fn resolve(&self, beginning: &str) -> Result<ConversationId, StoreError> {
         let none = || StoreError::NoConversation(beginning.to_owned());

@@ -72,9 +72,7 @@ impl Conversations {
     /// Searches all conversations, the latest first, and passes each result to `found` at once. The search stops when
     /// `found` returns false.
     ///
-    ///
     /// # Errors
-    ///
     /// When the store cannot be read. Damaged messages are skipped.
     pub async fn search<F>(&self, search: &Search, found: F) -> Result<(), StoreError>
     where

@@ -1,7 +1,6 @@
 //! The payload of journal entries: the rows that the database will store. Records are sealed and have their keys, and
 //! traces are masked.
 //!
-//!
 //! These functions only work on bytes.
 
 use super::format::Kind;

@@ -1,12 +1,10 @@
 //! Keeps the commits of the last minute, in case the server loses them.
 //!
-//!
 //! A server that fails over to a copy without the last commits does not report that. So each process counts its
 //! commits of traces and of records in numbers on the server. Each commit increments its number in the same
 //! transaction and reads the number before. If that number is smaller than the process expects, the later commits are
 //! lost, and the process writes exactly those again. Rows that were deleted before the time of the copy stay deleted,
 //! because their own commits are older too.
-//!
 //!
 //! The numbers are versions of rows in the ledger table. A table of their own would need a new grant for the role of
 //! a gateway.

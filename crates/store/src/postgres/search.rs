@@ -1,6 +1,5 @@
 //! Searches traces for words.
 //!
-//!
 //! The index knows which traces have a word, but not which of them are newest. So a frequent word is searched best
 //! among the newest traces, and a rare one in the index. The frequency is unknown, so the search takes steps: first
 //! the newest traces, then the index if it has few hits, then the index for a longer recent time, then all of the

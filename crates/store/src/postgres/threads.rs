@@ -48,8 +48,7 @@ impl Postgres {
         threads.collect()
     }
 
-    /// Deletes conversations, except those that were used since they were read, or that are being written. Returns
-    /// their number.
+    /// Deletes conversations, unless they were used since they were read, or are being written. Returns their number.
     pub(crate) async fn remove_threads(&self, threads: Vec<ThreadRow>) -> Result<u64, StoreError> {
         let sql = "WITH old AS MATERIALIZED (SELECT thread.nr \
                        FROM unnest($1, $2) AS given (nr, used_at) \

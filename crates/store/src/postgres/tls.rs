@@ -1,6 +1,5 @@
 //! TLS to the server, according to `sslmode` in its address.
 //!
-//!
 //! The values are those of PostgreSQL's own clients. `require` only protects against eavesdroppers; `verify-ca` and
 //! `verify-full` also check the certificate.
 

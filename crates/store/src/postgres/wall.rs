@@ -1,7 +1,6 @@
 //! Row level security: a second barrier between tenants, at which the server shows a statement only one tenant's
 //! rows.
 //!
-//!
 //! The tables have policies for roles that do not own them (`001.sql`). Such a role names the tenant in each
 //! transaction. It cannot name it per session, because a pooler may use the connection for another client's
 //! transaction next. So each statement is then a transaction of its own. Its parts are sent together, which is still

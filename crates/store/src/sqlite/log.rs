@@ -1,6 +1,5 @@
 //! Moves pages from the write-ahead log into the file in a thread of its own (checkpoints).
 //!
-//!
 //! Otherwise a committing writer would have to do this now and then, and all pending writers would wait for the disk.
 
 use super::schema;

@@ -50,7 +50,7 @@ impl Sqlite {
         .await
     }
 
-    /// Deletes conversations, except those that were used since they were read. Returns their number.
+    /// Deletes conversations, unless they were used since they were read. Returns their number.
     pub(crate) async fn remove_threads(&self, threads: Vec<ThreadRow>) -> Result<u64, StoreError> {
         self.write(Safety::Process, move |connection| {
             let mut removed = 0;

@@ -13,7 +13,6 @@ pub(super) fn check(release: i32) -> Result<(), StoreError> {
 
 /// Whether a release (3.51.2 is 3051002) keeps the writes of two connections.
 ///
-///
 /// From the first write-ahead log (3.7.0) on, a checkpoint could treat pages as moved that were not, if another
 /// connection restarted the log meanwhile. The pages are lost, and the file is damaged. Fixed in 3.51.3, and in the
 /// branches 3.44 and 3.50 with 3.44.6 and 3.50.7. Source: sqlite.org/wal.html, "The WAL-Reset Bug".

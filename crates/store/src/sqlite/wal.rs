@@ -1,6 +1,5 @@
 //! Detects damage in SQLite's write-ahead log.
 //!
-//!
 //! SQLite reads a log up to the first frame with a wrong checksum, and reports no error: the process may simply have
 //! ended there. A changed bit looks the same, and hides every later transaction. The difference is a commit after
 //! that place: a frame with the salts of this log was written after the log began, and the last frame of a

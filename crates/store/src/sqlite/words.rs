@@ -1,6 +1,5 @@
 //! The full-text indexes of traces.
 //!
-//!
 //! There are several indexes, each for a fixed number of rows. A single index would need repeated merges to drop old
 //! rows, and such a merge is one step however much it reads. Here old rows are only marked as deleted, and an index
 //! without remaining rows is deleted as a whole, in steps.

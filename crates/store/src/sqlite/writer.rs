@@ -142,7 +142,6 @@ fn hold(connection: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
 
 /// Commits all jobs together. If one job fails, each is committed by itself, so that only the bad one fails.
 ///
-///
 /// A savepoint for each job would make SQLite keep a copy of every page that the jobs write to.
 fn commit(connection: &Mutex<Connection>, mut batch: Vec<Box<dyn Job>>, at: &str) {
     // The lock is released before the callers are notified, because they may read with this connection at once.
