@@ -72,7 +72,7 @@ impl EarlyTraces {
         let (at, source) = (location.to_string(), key.clone());
         let given = spawn_blocking(move || source.read(&at, false)).await;
         let given = given.map_err(|_| StoreError::Closed)??;
-        // During a change of the master key, the first key is the store's, or will be soon replaced.
+        // During a change of the master key, the first key is the store's, or will soon be removed.
         let location = location.settled().await;
         let journal = given.keys.first().and_then(|master| journal(&location, spool, master));
         let Some(journal) = journal else { return Ok(None) };

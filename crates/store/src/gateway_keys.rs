@@ -128,8 +128,8 @@ impl GatewayKeys {
     /// Creates a key with this name, which is also the name of its tenant.
     ///
     /// # Errors
-    /// If the name is no valid tenant name or has a valid key; if the marker file next to the store cannot be
-    /// written. No key is valid then.
+    /// If the name is no valid tenant name or has a valid key; if the store's marker file cannot be written.
+    /// No key is valid then.
     pub async fn create(&self, name: &str) -> Result<NewKey, StoreError> {
         let tenant = Tenant::named(name).map_err(|error| StoreError::KeyName {
             name: name.escape_debug().to_string(),

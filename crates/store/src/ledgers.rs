@@ -105,7 +105,7 @@ impl Ledgers {
         report: Report,
         now: u64,
     ) -> Result<Given, StoreError> {
-        // Other processes can write to the file, so every living holder can too, and short leases suffice.
+        // In a file, a living holder can report whenever others can, so its lease may end after `LEASE`.
         let kept = match self.store.backend() {
             Backend::Sqlite(_) => LEASE,
             Backend::Postgres(_) => KEPT,

@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep, timeout};
 const LARGE: usize = 1 << 20;
 /// The pause between two attempts grows from the first value to the second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
-/// The longest time that opening a store waits for traces and records of ended processes.
+/// The longest time that opening a store waits for the traces of ended processes.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The most traces that one step adds to the index of words.
 pub(crate) const INDEXED: u32 = 256;

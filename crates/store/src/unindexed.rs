@@ -25,7 +25,7 @@ impl Unindexed {
         self.commits.push_back((Instant::now(), count));
     }
 
-    /// Subtracts indexed traces. 0 means that the index is complete.
+    /// Subtracts indexed traces. 0 clears the count, because no more can be indexed now.
     pub(crate) fn take(&mut self, mut count: u64) {
         if count == 0 {
             self.commits.clear();

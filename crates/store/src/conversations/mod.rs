@@ -136,7 +136,7 @@ impl Conversations {
         Err(StoreError::Closed)
     }
 
-    /// Appends contents to a conversation, all or none. They are synced to disk when this returns. Returns the new
+    /// Appends contents to a conversation, all or none. They are durable when this returns. Returns the new
     /// number of contents.
     ///
     /// # Errors
