@@ -61,8 +61,7 @@ impl TraceDraft {
     }
 
     fn covered(self, masker: &Masker) -> NewTrace {
-        // The JSON is masked value by value first, so that an unterminated secret does not consume the rest of the
-        // object.
+        // Hides the redacted spans of each JSON string by itself, so that a span without an end stays in its string.
         let metadata = redacted_json(self.metadata.as_str()).into_owned();
         let metadata = Masked::by(masker, &metadata);
         let is_told = metadata.get() != BROKEN;

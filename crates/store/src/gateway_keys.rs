@@ -220,7 +220,7 @@ impl GatewayKeys {
         Ok(Arc::new(KeyList { state, is_displaced, changes, owners: owners.collect() }))
     }
 
-    /// Notes in the marker file next to the store that keys were created.
+    /// Writes the marker file of the store, which shows that keys were created.
     async fn mark(&self) -> Result<(), StoreError> {
         if !self.store.has_marker() {
             return Ok(());
