@@ -186,7 +186,7 @@ mod tests {
         let broken = draft("a boom").masked(&masker);
         assert_eq!(told(&broken), [BROKEN, "said", "{\"status\":200}", "s"]);
         assert_eq!((whole.is_broken(), broken.is_broken()), (false, true));
-        // Whatever else breaks in there, nothing of the texts is kept.
+        // Even if another part of masking fails, no text is stored.
         let bare = draft("a boom").masked_by(|draft| {
             assert!(!draft.thought.text.contains("boom"), "broken on purpose");
             draft.covered(&masker)
@@ -211,7 +211,7 @@ mod tests {
         let masker = Masker::new(Tiers::ALL, &[7; 32]);
         let key = format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3));
         for inside in [5, 20, key.len() - 1] {
-            // Words, because a key begins where one does.
+            // The text consists of words, because a key is only recognised at the beginning of a word.
             let mut text = "word ".repeat((1 << 20) / 5 + 1);
             text.truncate((1 << 20) - inside);
             let text = format!("{} {key}", text.get(1..).unwrap_or_default());

@@ -124,7 +124,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
     use tokio::time::sleep;
 
-    /// A store that counts how often it is read, and may stop answering.
+    /// A store that counts its reads, and may stop answering.
     #[derive(Default)]
     struct Fake {
         reads: AtomicU32,
@@ -195,7 +195,7 @@ mod tests {
         sleep(Duration::from_millis(500)).await;
         keys.renewed().await;
         assert_eq!(keys.list().changes, 1);
-        // The list is new; nobody waits for another one.
+        // The list is new, so there is no further read.
         keys.renewed().await;
         assert_eq!(keys.list().changes, 1);
     }

@@ -211,7 +211,7 @@ mod tests {
             let mut bytes = whole.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
             fs::write(marker.path(), &bytes).unwrap();
-            // A letter of the code may change its case, which says the same.
+            // The code is hexadecimal, so the case of its letters does not matter.
             let is_same = bytes.to_ascii_lowercase() == whole;
             assert!(is_same || marker.read() == Mark::Damaged, "{bit}");
         }

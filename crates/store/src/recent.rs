@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(numbers(&recent, 1, 1).len(), 16);
         recent.keep(&read(100, 2, size));
         assert_eq!(numbers(&recent, 1, 1), (1..room).collect::<Vec<_>>());
-        // All those were asked for since, so that this one goes.
+        // The other records were used since, so this one is dropped.
         recent.keep(&read(101, 3, size));
         assert_eq!((numbers(&recent, 1, 2), numbers(&recent, 1, 3)), (vec![], vec![101]));
         let index = recent.index();

@@ -106,7 +106,7 @@ mod tests {
         advance(LATE).await;
         assert_eq!(see(Traces, began, false), (false, true));
         assert_eq!(see(Traces, began, true), (false, false));
-        // One try that took as long is enough.
+        // One attempt of this duration suffices.
         let began = Instant::now();
         advance(LATE).await;
         assert_eq!(see(Traces, began, false), (true, true));

@@ -126,7 +126,7 @@ mod tests {
         let unwritten = Unwritten::default();
         let one = unwritten.hold(vec![record(1, "a", &[7, 8]), record(1, "b", &[8])]);
         let two = unwritten.hold(vec![record(2, "a", &[7]), record(2, "c", &[8])]);
-        // The same answer twice: the second one stays when the first is written.
+        // The same answer twice: the second one stays when the first is committed.
         let again = unwritten.hold(vec![record(1, "a", &[7, 8])]);
         assert_eq!(ids(&unwritten.with_keys(1, &[7, 8, 9])), ["a", "b"]);
         assert_eq!(ids(&unwritten.with_keys(2, &[8])), ["c"]);

@@ -128,14 +128,14 @@ impl<T: Waits> Waiting<T> {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Reserves so many bytes if they are free.
+    /// Reserves this many bytes if they are free.
     pub(crate) fn room(&self, bytes: usize) -> Option<Room> {
         let room = self.take_room(bytes);
         // A room that exceeds the limit is dropped, which frees its bytes.
         (self.bytes() <= self.limit).then_some(room)
     }
 
-    /// Reserves so many bytes even beyond the limit, for items that are in a journal already.
+    /// Reserves this many bytes even beyond the limit, for items that are in a journal already.
     pub(crate) fn take_room(&self, bytes: usize) -> Room {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         Room { used: Arc::clone(&self.used), bytes }

@@ -228,13 +228,13 @@ mod tests {
         #[test]
         fn a_trace_of_another_version_is_read_as_far_as_it_is_known(id: String, more: String) {
             let count = |number: u64| number.to_le_bytes();
-            // An older one had two texts, a number and no more.
+            // An older version wrote only two texts and one number.
             let mut bytes = [count(2), count(1), count(0)].concat();
             [&id, &more].into_iter().for_each(|text| put_bytes(&mut bytes, text.as_bytes()));
             bytes.extend(7_i64.to_le_bytes());
             let row = TraceRow { id: id.clone(), tenant: more.clone(), created_at: 7, ..TraceRow::default() };
             prop_assert_eq!(TraceRow::read(&bytes), Some(row.clone()));
-            // A newer one has a text more behind all that are known.
+            // A newer version writes one more text after the known ones.
             let known = row.texts().len();
             let mut bytes = [count(known as u64 + 1), count(1), count(0)].concat();
             row.texts().into_iter().for_each(|text| put_bytes(&mut bytes, text.as_bytes()));

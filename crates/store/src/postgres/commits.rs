@@ -153,7 +153,7 @@ impl<T> Commits<T> {
 mod tests {
     use super::*;
 
-    /// Commits of one row each, which the server took one after the other.
+    /// Commits of one row each, which the server accepted one after the other.
     fn five() -> Commits<i64> {
         let mut commits = Commits::new(1_000);
         for row in 1..=5 {
@@ -246,7 +246,7 @@ mod tests {
         }
         assert!(commits.is_empty() && commits.bytes == 0);
         assert_eq!(doubted.kept.len(), 5);
-        // More than there is room for is kept by nobody.
+        // Commits beyond the limit are dropped.
         for row in 6..200 {
             let number = doubted.begin();
             doubted.done(number, number - 1, vec![Arc::new(row)], 10);

@@ -69,7 +69,7 @@ fn set_up(path: &Path, at: &str) -> Result<Connection, StoreError> {
 }
 
 /// Refuses a read-only file. SQLite would open it, and would not notice that its disk becomes writable again. So a
-/// caller has to open it anew later.
+/// caller has to open it again later.
 fn may_write(connection: &Connection, at: &str) -> Result<(), StoreError> {
     let failed = |error: rusqlite::Error| trouble(at, &error);
     if connection.is_readonly(MAIN_DB).map_err(failed)? {

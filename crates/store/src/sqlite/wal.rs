@@ -141,7 +141,7 @@ mod tests {
     use rusqlite::Connection;
     use std::path::PathBuf;
 
-    /// A database whose log is not moved into it.
+    /// A database without checkpoints.
     struct Logged {
         folder: PathBuf,
         connection: Connection,
@@ -196,7 +196,7 @@ mod tests {
         for bit in 0..log.len() * 8 {
             log[bit / 8] ^= 1 << (bit % 8);
             let at = broken_at(&log).unwrap_or_else(|| panic!("bit {bit} of {}", log.len() * 8));
-            // What stands before the place is whole.
+            // The log before this place is intact.
             assert!(at <= bit / 8, "{at} is behind bit {bit}");
             let frame = FRAME + 512;
             let expected = if bit / 8 < HEAD { 0 } else { HEAD + (bit / 8 - HEAD) / frame * frame };
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn a_log_that_ends_where_its_process_did_is_whole() {
         let (logged, whole) = short("ends");
-        // The last transaction was not written to its end: the commit is the last frame's.
+        // The last transaction is incomplete. The commit is in the last frame.
         let frame = FRAME + 512;
         let commits: Vec<usize> = (0..(whole.len() - HEAD) / frame)
             .map(|at| HEAD + at * frame)
@@ -232,7 +232,7 @@ mod tests {
             let expected = cut_commit.then(|| HEAD + (end - HEAD) / frame * frame);
             assert_eq!(broken_at(&whole[..end]), expected, "cut at {end}");
         }
-        // A log that began anew over a longer one.
+        // A log that restarted over a longer one.
         logged.connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(())).unwrap();
         logged.say("INSERT INTO it VALUES (3, 'three')");
         let anew = logged.log();
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn what_a_killed_process_left_behind_a_shorter_transaction_is_no_damage() {
         let (logged, whole) = short("left");
-        // As if a transaction had been cut before its commit, and another process had written a shorter one over it.
+        // A transaction was cut before its commit, and another process wrote a shorter one over it.
         logged.say(&format!("INSERT INTO it VALUES (4, '{}')", "more ".repeat(400)));
         let longer = logged.log();
         let copy = logged.folder.join("b.db");

@@ -228,7 +228,7 @@ mod tests {
     use super::super::{schema, traces};
     use super::*;
 
-    /// A store whose traces have these numbers.
+    /// A store with traces of these numbers.
     fn store(name: &str, numbers: &[i64]) -> (std::path::PathBuf, Connection) {
         let folder =
             std::env::temp_dir().join(format!("think-words-{name}-{}", std::process::id()));
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(found(&connection, 9), [ROWS]);
         while give_back(&connection).unwrap() {}
         assert_eq!(all(&connection).unwrap(), ["trace_words_1"]);
-        // The numbers of rows that went may be given again, also to an index that is half given back.
+        // Numbers of deleted rows may be used again, also in an index that is half freed.
         insert(&connection, 7);
         add(&connection, &[7]);
         remove(&connection, &[7]);
@@ -347,7 +347,7 @@ mod tests {
         super::erased(&connection, &gone).unwrap();
         remove(&connection, &gone);
         assert!(is_any_erased(&connection).unwrap());
-        // It comes to an end, though words are added all the time.
+        // The merge ends even if words are added all the time.
         let mut steps = 0;
         while forget(&connection).unwrap() {
             steps += 1;

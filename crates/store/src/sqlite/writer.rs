@@ -247,7 +247,7 @@ mod tests {
         let (mut jobs, mut replies) = (Vec::new(), Vec::new());
         for n in [1, 2, 2, 3] {
             let (reply, written) = oneshot::channel();
-            // The second step fails, and the first one goes with it.
+            // The second step fails, and the first one is rolled back.
             let work = move |connection: &Connection| {
                 connection.execute("INSERT INTO it VALUES (?)", [n * 10])?;
                 connection.execute("INSERT INTO it VALUES (?)", [n])
@@ -258,7 +258,7 @@ mod tests {
             jobs.push(Box::new(task) as Box<dyn Job>);
             replies.push(written);
         }
-        // As if whoever read last had left its moment open.
+        // Leave a transaction open, as a failed read could.
         hold(&connection).execute_batch("BEGIN").unwrap();
         commit(&connection, jobs, "x.db");
         let written: Vec<bool> =
