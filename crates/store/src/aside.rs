@@ -1,4 +1,4 @@
-//! Copies of files that were changed behind the program's back.
+//! Copies of files that another program has changed.
 
 use crate::master::{private_file, sync_folder};
 use std::ffi::OsString;
@@ -7,10 +7,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How many names are tried.
+/// The most names to try.
 const NAMES: u32 = 100;
 
-/// A copy beside a file that survives the end of power, under a name that nothing had.
+/// Copies a file to a new name next to it and syncs the copy.
 pub(crate) fn copy(file: &Path) -> io::Result<PathBuf> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     for number in 0..NAMES {
@@ -26,7 +26,7 @@ pub(crate) fn copy(file: &Path) -> io::Result<PathBuf> {
             made.sync_all()
         });
         if let Err(error) = copied {
-            // Half a copy is none.
+            // Remove an incomplete copy.
             drop(fs::remove_file(&name));
             return Err(error);
         }

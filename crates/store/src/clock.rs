@@ -1,4 +1,4 @@
-//! The time, and whether the wall clock can be believed, which decides over what is deleted for its age.
+//! The time, and whether the wall clock is reliable enough to delete data for its age.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -9,27 +9,27 @@ pub(crate) fn now() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A moment on both clocks: the wall's, which may jump, and the steady one, which may not.
+/// A moment on both clocks: the wall clock, which may jump, and the steady clock, which never does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// What the wall clock says.
+    /// The time of the wall clock.
     pub wall: SystemTime,
-    /// What the steady clock says.
+    /// The time of the steady clock.
     pub steady: Instant,
 }
 
 impl Moment {
-    /// This moment.
+    /// The current moment.
     #[must_use]
     pub fn now() -> Self {
         Moment { wall: SystemTime::now(), steady: Instant::now() }
     }
 }
 
-/// A jump of the wall clock is a difference of more than this. So long it must have been steady, too.
+/// A larger difference between the clocks is a jump. The wall clock is trusted after this long without a jump.
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// Compares the two clocks from one look to the next.
+/// Compares the two clocks at each call.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
     state: Mutex<Option<State>>,
@@ -42,8 +42,7 @@ struct State {
 }
 
 impl Clock {
-    /// Looks at both clocks. Says whether the wall clock went as the steady one did for an hour; at the first look
-    /// nobody knows.
+    /// Reads both clocks. Returns true if they have agreed for an hour. The first call returns false.
     pub(crate) fn is_steady(&self, now: Moment) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let steady_since = match *state {

@@ -1,9 +1,9 @@
-//! Tenants of callers that bring the upstream's own credential.
+//! The tenants of callers that use the upstream's own credential.
 
 use crate::store::Store;
 use thinkthrough_core::plane::Tenant;
 
-/// What clients send where a server asks for no key: their own defaults, and what guides say to write.
+/// Dummy keys that clients send to servers without keys: their own defaults, and examples of guides.
 const DUMMIES: [&str; 18] = [
     "anything",
     "api-key",
@@ -25,15 +25,15 @@ const DUMMIES: [&str; 18] = [
     "your_api_key_here",
 ];
 
-/// Fewer letters and digits are nobody's secret (`EMPTY`, `ollama`, `none`, `sk-1234`).
+/// Texts with fewer letters and digits are not secret (`EMPTY`, `ollama`, `none`, `sk-1234`).
 const SHORTEST: usize = 9;
 
 impl Store {
-    /// Whoever brings this credential to this upstream. `None` where it says nothing about who that is: it is none, a
-    /// dummy for a server that asks for none, or a token that changes every hour.
+    /// The tenant of a caller with this credential at this upstream. `None` if the credential does not identify the
+    /// caller: it is empty, a dummy for a server without keys, or a token that changes every hour.
     ///
-    /// The name is a digest under a key of this installation, so that nobody learns from it what the credential is, or
-    /// whether two installations know the same.
+    /// The name is a digest under a key of this installation. It does not reveal the credential, or whether two
+    /// installations see the same one.
     #[must_use]
     pub fn pass_through_tenant(&self, endpoint: &str, credential: &str) -> Option<Tenant> {
         let credential = credential.trim();
@@ -49,7 +49,7 @@ impl Store {
     }
 }
 
-/// Whether a credential counts as none: it is what clients send to a server that asks for no key.
+/// Whether a credential counts as none, because clients send it to servers without keys.
 #[must_use]
 pub fn stands_for_nobody(credential: &str) -> bool {
     let lower = credential.trim().to_ascii_lowercase();
@@ -61,8 +61,8 @@ pub fn stands_for_nobody(credential: &str) -> bool {
     !is_long || !is_varied || DUMMIES.contains(&lower.as_str())
 }
 
-/// Tokens that are made anew every hour or so: signed claims, and those of a cloud's OAuth server. Each would be a
-/// tenant of its own.
+/// Whether a token is renewed every hour or so: signed claims, and tokens of a cloud's OAuth server. Each would
+/// become a tenant of its own.
 fn is_short_lived(credential: &str) -> bool {
     let is_claims = credential.starts_with("eyJ") && credential.matches('.').count() == 2;
     is_claims || credential.starts_with("ya29.")

@@ -1,4 +1,4 @@
-//! A trace before it is masked, as the gateway and the commands make it.
+//! A trace before it is masked, as the gateway and the commands create it.
 
 use crate::trace::{DraftText, NewTrace, TraceNumbers, TraceState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,46 +10,46 @@ use thinkthrough_core::why::Why;
 use thinkthrough_json::{Raw, Writer};
 use thinkthrough_mask::{BROKEN, Masker};
 
-/// What is known besides of a trace that could not be masked.
+/// The metadata of a trace that could not be masked.
 const UNTOLD: &str = "{\"masked\":\"error\"}";
 
-/// A generation that is over: nothing in it is masked yet, so it is never written as it is.
+/// A finished generation. Its texts are not masked yet, so it is never stored as it is.
 #[derive(Clone, Debug)]
 pub struct TraceDraft {
     /// The id that the answer's header names.
     pub id: String,
-    /// Whose it is.
+    /// The owner.
     pub tenant: Tenant,
     /// The session.
     pub session: String,
-    /// The user's turn; all its rounds have the same.
+    /// The user's turn. All requests of the turn share it.
     pub run: String,
-    /// The model as it was asked.
+    /// The model as the caller asked for it.
     pub model: String,
     /// The provider's name in the configuration.
     pub provider: String,
-    /// All thoughts, an empty line between two.
+    /// All thoughts, separated by empty lines.
     pub thought: DraftText,
     /// All visible text.
     pub answer: DraftText,
-    /// What is known besides, a JSON object.
+    /// Further data as a JSON object.
     pub metadata: Raw,
-    /// Why the request went out as it did.
+    /// The decision about the request.
     pub why: Why,
-    /// Its numbers.
+    /// Counts, cost and times.
     pub numbers: TraceNumbers,
     /// How it ended.
     pub state: TraceState,
 }
 
 impl TraceDraft {
-    /// How many bytes its texts have.
+    /// The size of the texts in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.thought.text.len() + self.answer.text.len()
     }
 
-    /// The trace as people may see it. One that cannot be masked is left without its texts.
+    /// Masks the trace. If that fails, the trace has no texts.
     #[must_use]
     pub fn masked(self, masker: &Masker) -> NewTrace {
         self.masked_by(|draft| draft.covered(masker))
@@ -61,7 +61,7 @@ impl TraceDraft {
     }
 
     fn covered(self, masker: &Masker) -> NewTrace {
-        // A span that has no end must not take the rest of the object with it.
+        // Hides the redacted spans of each JSON string by itself, so that a span without an end stays in its string.
         let metadata = redacted_json(self.metadata.as_str()).into_owned();
         let metadata = Masked::by(masker, &metadata);
         let is_told = metadata.get() != BROKEN;
@@ -74,7 +74,7 @@ impl TraceDraft {
             provider: self.provider,
             thought: self.thought.masked(masker),
             answer: self.answer.masked(masker),
-            // It stays an object, whatever becomes of it.
+            // The metadata stays a valid object even if masking fails.
             metadata: if is_told { metadata } else { Masked::fixed(UNTOLD) },
             why: self.why.masked(masker),
             numbers: self.numbers,
@@ -82,7 +82,7 @@ impl TraceDraft {
         }
     }
 
-    /// The trace with nothing in it that anybody said or chose.
+    /// The trace without any text of the caller or the model.
     fn without_texts(&self) -> NewTrace {
         let broken = || Masked::fixed(BROKEN);
         NewTrace {
@@ -103,7 +103,7 @@ impl TraceDraft {
 }
 
 impl NewTrace {
-    /// Whether something of it could not be masked.
+    /// Whether a part of the trace could not be masked.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         let texts = [&self.thought, &self.answer, &self.metadata, &self.why];
@@ -113,7 +113,7 @@ impl NewTrace {
     }
 }
 
-/// The tokens of a generation, and where the numbers come from.
+/// The token counts of a generation, and their sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceCount {
     numbers: TraceNumbers,
@@ -122,7 +122,7 @@ pub struct TraceCount {
 }
 
 impl TraceCount {
-    /// What the generation took.
+    /// The counts of a settled answer.
     #[must_use]
     pub fn of(settled: &Settled) -> Self {
         let Settled { usage, reasoning, total } = settled;
@@ -137,13 +137,13 @@ impl TraceCount {
         TraceCount { numbers, reasoning: reasoning.source, total: total.source }
     }
 
-    /// The numbers of a trace, without those that are no tokens.
+    /// The token counts. The other numbers are zero or unknown.
     #[must_use]
     pub fn numbers(&self) -> TraceNumbers {
         self.numbers
     }
 
-    /// Writes into the metadata where the numbers come from.
+    /// Writes the sources of the counts into the metadata.
     pub fn write_sources(&self, w: &mut Writer) {
         w.field_str("reasoning_tokens_source", self.reasoning.as_str());
         w.field_str("total_tokens_source", self.total.as_str());
@@ -186,7 +186,7 @@ mod tests {
         let broken = draft("a boom").masked(&masker);
         assert_eq!(told(&broken), [BROKEN, "said", "{\"status\":200}", "s"]);
         assert_eq!((whole.is_broken(), broken.is_broken()), (false, true));
-        // Whatever else breaks in there, nothing of the texts is kept.
+        // Even if another part of masking fails, no text is stored.
         let bare = draft("a boom").masked_by(|draft| {
             assert!(!draft.thought.text.contains("boom"), "broken on purpose");
             draft.covered(&masker)
@@ -211,7 +211,7 @@ mod tests {
         let masker = Masker::new(Tiers::ALL, &[7; 32]);
         let key = format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3));
         for inside in [5, 20, key.len() - 1] {
-            // Words, because a key begins where one does.
+            // The text consists of words, because a key is only recognised at the beginning of a word.
             let mut text = "word ".repeat((1 << 20) / 5 + 1);
             text.truncate((1 << 20) - inside);
             let text = format!("{} {key}", text.get(1..).unwrap_or_default());

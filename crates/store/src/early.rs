@@ -1,8 +1,8 @@
-//! Traces of a time at which the store could not be opened yet: they stand in a journal of their own, and go into the
-//! store once it is open, in this process or another.
+//! A journal for traces that were made before the store could be opened. The traces go into the store once it is
+//! open, in this process or another.
 //!
-//! The key of a store stands in its database, so that the ordinary journal cannot be named before. This one is named
-//! after the master key, which is at hand.
+//! The name of the ordinary journal depends on a key in the database. The name of this one depends on the master key,
+//! which is known earlier.
 
 use crate::error::StoreError;
 use crate::journal::{Holds, Journal, Queued, Spot};
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::RwLock;
 use tokio::task::spawn_blocking;
 
-/// How many bytes of traces may stand in it.
+/// The most bytes of traces in the journal.
 const LIMIT: usize = 64 << 20;
 
 /// A journal for traces while their store is not open. Clones are handles to the same one.
@@ -28,15 +28,15 @@ const LIMIT: usize = 64 << 20;
 pub struct EarlyTraces(Arc<Inner>);
 
 struct Inner {
-    /// `None`: the store is open, and takes what stands here.
+    /// `None` when the store is open and takes over the journal.
     journal: RwLock<Option<Journal>>,
-    /// So many bytes stand in it, about.
+    /// The approximate size of the journal.
     bytes: AtomicUsize,
-    /// Whose the traces are that stand in it, by their ids.
+    /// The tenants of the traces in the journal, by trace id.
     tenants: Mutex<HashMap<String, String>>,
 }
 
-/// Traces on their way into the journal.
+/// Traces to append to the journal.
 struct Early {
     inner: Arc<Inner>,
     rows: Vec<Arc<TraceRow>>,
@@ -51,7 +51,7 @@ impl Queued for Early {
         &self.rows
     }
 
-    // The database takes it from the file.
+    // The database gets the traces from the file later.
     fn queue(self, _: Spot) {
         let whose = |row: &Arc<TraceRow>| (row.id.clone(), row.tenant.clone());
         self.inner.tenants().extend(self.rows.iter().map(whose));
@@ -59,8 +59,8 @@ impl Queued for Early {
 }
 
 impl EarlyTraces {
-    /// The journal for a store at this place: beside a file, and for a server in this folder, without which there is
-    /// none.
+    /// Opens the journal for a store at this location: next to a file, or for a server in the folder `spool`. Returns
+    /// `None` for a server without such a folder.
     ///
     /// # Errors
     /// When the master key cannot be read.
@@ -72,12 +72,12 @@ impl EarlyTraces {
         let (at, source) = (location.to_string(), key.clone());
         let given = spawn_blocking(move || source.read(&at, false)).await;
         let given = given.map_err(|_| StoreError::Closed)??;
-        // While the master key is changed the first one is the store's, or will not be for long.
+        // During a change of the master key, the first key is the store's, or will soon be removed.
         let location = location.settled().await;
         let journal = given.keys.first().and_then(|master| journal(&location, spool, master));
         let Some(journal) = journal else { return Ok(None) };
         if let Some(folder) = spool.map(Path::to_owned) {
-            // What cannot be made is noticed when a trace is to be written there.
+            // If this fails, the first write to the journal reports it.
             drop(spawn_blocking(move || private_folder(&folder)).await);
         }
         let (bytes, tenants) = (AtomicUsize::new(0), Mutex::default());
@@ -88,10 +88,10 @@ impl EarlyTraces {
         }))))
     }
 
-    /// Writes traces down. `false`: they are not there, because that cannot be done now, there is no room for them, or
-    /// the store is open.
+    /// Writes traces to the journal. Returns `false` if they could not be written, if there is no room, or if the
+    /// store is open.
     pub async fn keep(&self, traces: Vec<NewTrace>) -> bool {
-        // Whoever closes it waits.
+        // `close` waits for this lock.
         let journal = self.0.journal.read().await;
         let Some(journal) = journal.as_ref() else { return false };
         let rows: Vec<_> =
@@ -108,24 +108,24 @@ impl EarlyTraces {
         is_kept
     }
 
-    /// Whose the trace of this id is, if it stands here.
+    /// The tenant of a trace in the journal.
     #[must_use]
     pub fn tenant(&self, id: &str) -> Option<String> {
         self.0.tenants().get(id).cloned()
     }
 
-    /// How many stand here.
+    /// Number of traces in the journal.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.0.tenants().len()
     }
 
-    /// Nothing is written any more: the store may take what stands here.
+    /// Stops writing, so that the store can take over the journal.
     pub async fn close(&self) {
         drop(self.0.journal.write().await.take());
     }
 
-    /// The store has what stood here.
+    /// Forgets the traces after the store took them over.
     pub fn forget(&self) {
         self.0.tenants().clear();
     }
@@ -156,8 +156,8 @@ fn journal(location: &Location, spool: Option<&Path>, master: &Key) -> Option<Jo
 }
 
 impl Store {
-    /// Takes the traces that were written down before a store could be opened, of processes that ended and of this one,
-    /// which writes none any more. For a server they stand in this folder.
+    /// Takes over the traces of such journals, from ended processes and from this one, which must have closed its
+    /// journal. For a server the journals are in the folder `spool`.
     pub async fn take_early_traces(&self, location: &Location, spool: Option<&Path>) {
         let location = location.settled().await;
         if let Some(journal) = journal(&location, spool, &self.master().get().key) {

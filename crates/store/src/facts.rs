@@ -1,6 +1,6 @@
-//! What refusals taught about models, for a day, so that gateways know it that have not heard them.
+//! Facts about models, learned from refusals and kept for a day, so that all gateways of a store know them.
 //!
-//! A fact is found by the digest of its endpoint and model under the tenant's own key, and stands in a seal only.
+//! A fact is found by the digest of its endpoint and model under the tenant's own key. It is always sealed.
 
 use crate::error::StoreError;
 use crate::keys::TenantKeys;
@@ -14,58 +14,58 @@ use std::time::Duration;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_json::{Doc, Writer};
 
-/// How long a fact holds; then the model is asked as if nothing were known, for providers change.
+/// The lifetime of a fact. Then the model is asked without it, because providers change.
 pub const FACT_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// So many facts are read at most, the latest.
+/// The most facts to read, latest first.
 const MOST: u32 = 10_000;
-/// So many facts one tenant has at most, the latest.
+/// The most facts of a tenant. The latest are kept.
 const MOST_OF_TENANT: u32 = 1_000;
 
-/// A model where it is asked, and by whom.
+/// A model at an endpoint, for one tenant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct About {
-    /// Who asks.
+    /// The tenant that asks.
     pub tenant: Tenant,
-    /// The address under which the model is asked.
+    /// The address of the endpoint.
     pub endpoint: String,
-    /// What it is called there.
+    /// The model's name at this endpoint.
     pub model: String,
 }
 
-/// What a refusal taught about a model.
+/// A fact about a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
     /// The model.
     pub about: About,
-    /// The fact, in the words of whoever learned it.
+    /// The fact in the form of the code that learned it.
     pub text: String,
-    /// When it was learned, in Unix milliseconds.
+    /// Time in Unix milliseconds at which it was learned.
     pub since: u64,
 }
 
-/// The facts of all tenants, and which of them were read.
+/// The facts of all tenants, with a cache of the facts read so far.
 pub struct Facts {
     store: Store,
     known: Mutex<Known>,
 }
 
-/// What was read.
+/// The facts read last.
 #[derive(Default)]
 struct Known {
     mark: Option<FactMark>,
-    /// By their numbers; `None`: it does not open.
+    /// Facts by number. `None` for a fact that does not open.
     facts: HashMap<i64, Option<Fact>>,
 }
 
 impl Store {
-    /// What refusals taught; nothing of it was read yet.
+    /// Access to the facts of this store, with an empty cache.
     #[must_use]
     pub fn facts(&self) -> Facts {
         Facts { store: self.clone(), known: Mutex::default() }
     }
 
-    /// Takes out the facts that do not hold any more.
+    /// Deletes expired facts.
     pub(crate) async fn prune_facts(&self, now: i64) -> Result<(), StoreError> {
         if self.backend().fact_mark().await?.count == 0 {
             return Ok(());
@@ -76,8 +76,8 @@ impl Store {
 }
 
 impl Facts {
-    /// Keeps a fact in place of an older one about the same. Says whether it is kept: not where the tenant was erased since
-    /// this process read its keys.
+    /// Stores a fact and replaces an older one about the same model. Returns false if it was not stored, because the
+    /// tenant was erased since this process read its keys.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -102,7 +102,7 @@ impl Facts {
         Ok(is_kept)
     }
 
-    /// Takes out what was learned about this up to then, in Unix milliseconds.
+    /// Deletes the fact about this model if it was learned until this time, in Unix milliseconds.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -111,13 +111,13 @@ impl Facts {
         self.store.backend().remove_fact(keys.nr, digest(&keys, about), millis(until)).await
     }
 
-    /// All facts that hold at this time, in Unix milliseconds, the latest of many; `None` where nothing changed since they
-    /// were read last. One that was altered or damaged counts as not there.
+    /// All facts that are valid at this time (Unix milliseconds), limited to the latest. Returns `None` if they did
+    /// not change since the last read. Damaged facts are left out.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub async fn read(&self, now: u64) -> Result<Option<Vec<Fact>>, StoreError> {
-        // The mark first: what changes right behind it is read now, and once more next time.
+        // Read the mark first: facts that change right after it are read now, and again the next time.
         let mark = self.store.backend().fact_mark().await?;
         if self.known().mark == Some(mark) {
             return Ok(None);
@@ -152,7 +152,7 @@ impl Facts {
         Ok(plain.and_then(|plain| read(&plain, tenant, row.since)))
     }
 
-    /// The keys of a tenant; none where it was erased, or what stands there is no key.
+    /// The keys of a tenant. `None` if it was erased or its keys are damaged.
     async fn keys(&self, tenant: &Tenant) -> Result<Option<Arc<TenantKeys>>, StoreError> {
         match self.store.keys(tenant).await {
             Err(StoreError::Damaged { .. }) => Ok(None),
@@ -171,7 +171,7 @@ impl fmt::Debug for Facts {
     }
 }
 
-/// Between these times a fact was learned that holds now. One of tomorrow was learned by a clock that is wrong.
+/// The times between which a valid fact was learned. A time far in the future comes from a wrong clock.
 fn holding(now: i64) -> (i64, i64) {
     let age = i64::try_from(FACT_AGE.as_millis()).unwrap_or(i64::MAX);
     (now.saturating_sub(age), now.saturating_add(age))
@@ -206,7 +206,7 @@ fn place(tenant: &Tenant, name: &[u8]) -> Vec<u8> {
 }
 
 fn digest(keys: &Arc<TenantKeys>, about: &About) -> Vec<u8> {
-    // A key of its own, so that no digest of a model is ever one that restoration asks for.
+    // A separate key, so that these digests never equal those of restoration.
     let key = blake3::derive_key("thinkthrough 2026-11 models of facts", keys.lookup.bytes());
     let mut digest = blake3::Hasher::new_keyed(&key);
     for part in [&about.endpoint, &about.model] {

@@ -1,4 +1,4 @@
-//! Keys of the gateway: made here, shown once, and kept as digests only.
+//! Gateway keys. They are created here, shown once, and stored as digests only.
 
 use crate::clock::now;
 use crate::error::StoreError;
@@ -10,88 +10,88 @@ use std::sync::Arc;
 use thinkthrough_core::plane::Tenant;
 use zeroize::Zeroizing;
 
-/// The keys of the gateway. Clones are handles to the same ones.
+/// The gateway keys of a store. Clones are handles to the same ones.
 #[derive(Clone, Debug)]
 pub struct GatewayKeys {
     store: Store,
 }
 
-/// The digest of a key: enough to know it again, and no key.
+/// The digest of a gateway key. It recognises the key but does not reveal it.
 ///
-/// BLAKE3 of the whole key, which is drawn at random and long, so that nothing slower is needed. Two are compared in
+/// BLAKE3 of the whole key. Keys are long and random, so a slower hash is not needed. Digests are compared in
 /// constant time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct KeyHash(blake3::Hash);
 
-/// A key that was made now. Nobody can be told it again.
+/// A new key. It cannot be shown again later.
 pub struct NewKey {
-    /// What the caller sends.
+    /// The secret that the caller sends.
     pub secret: Zeroizing<String>,
-    /// What is kept of it.
+    /// The digest that the store keeps.
     pub hash: KeyHash,
 }
 
-/// A key that was made once.
+/// A stored key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayKey {
-    /// Whose it is: the name of its tenant.
+    /// The name of the key and of its tenant.
     pub name: String,
-    /// When it was made, in Unix milliseconds.
+    /// Time of creation in Unix milliseconds.
     pub created_at: u64,
-    /// It opens nothing any more.
+    /// True if the key is no longer valid.
     pub is_revoked: bool,
 }
 
-/// Whether keys are there.
+/// Whether a store has keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyState {
-    /// No key was made here, as far as store and file say.
+    /// No key was ever created, according to the store and its marker file.
     #[default]
     Never,
-    /// Keys were made; all of them may be revoked by now.
+    /// Keys were created. All of them may be revoked.
     Made,
-    /// Keys were made, and the store has none of them: it was lost, emptied, or replaced by an older one.
+    /// Keys were created but are missing: the store was lost, emptied, or replaced by an older one.
     Lost,
 }
 
-/// The keys of a store at one moment.
+/// A snapshot of the keys of a store.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct KeyList {
     state: KeyState,
-    /// The store's file was gone.
+    /// True if the store's file was gone.
     is_displaced: bool,
-    /// The store's count of changes then.
+    /// The store's count of key changes at that time.
     pub(crate) changes: i64,
-    /// Owners by the digest of their key. Whoever tries keys cannot choose digests, so that the time this takes says
-    /// nothing about a key.
+    /// Tenants by the digests of their keys. An attacker cannot choose digests, so the time of a look-up reveals no
+    /// key.
     owners: HashMap<[u8; 32], Tenant>,
 }
 
 impl KeyList {
-    /// A list without keys, of a store that counts so many changes.
+    /// A list without keys, with this count of changes.
     #[cfg(test)]
     pub(crate) fn with_changes(changes: i64) -> Self {
         KeyList { changes, ..KeyList::default() }
     }
 
-    /// Whether keys are there.
+    /// Whether the store has keys.
     #[must_use]
     pub fn state(&self) -> KeyState {
         self.state
     }
 
-    /// Whether the store's file was removed or replaced since the store was opened. Then none of its keys holds.
+    /// Whether the store's file was removed or replaced since the store was opened. If so, its keys are invalid.
     #[must_use]
     pub fn is_displaced(&self) -> bool {
         self.is_displaced
     }
 
-    /// Who has a key that holds.
+    /// The tenants with a valid key.
     pub fn tenants(&self) -> impl Iterator<Item = &Tenant> {
         self.owners.values()
     }
 
-    /// Whose key this is, if it is one that holds.
+    /// The tenant of a key, if the key is valid.
     #[must_use]
     pub fn owner(&self, presented: &str) -> Option<&Tenant> {
         if !has_form(presented) {
@@ -101,7 +101,7 @@ impl KeyList {
     }
 }
 
-/// The digests are nobody's business.
+/// Leaves out the digests.
 impl fmt::Debug for KeyList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeyList")
@@ -112,12 +112,12 @@ impl fmt::Debug for KeyList {
 }
 
 const PREFIX: &str = "tk-";
-/// So many letters and digits hold 256 bits.
+/// This many letters and digits hold 256 bits.
 const LETTERS: usize = 43;
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 impl Store {
-    /// The keys of the gateway.
+    /// The gateway keys of this store.
     #[must_use]
     pub fn gateway_keys(&self) -> GatewayKeys {
         GatewayKeys { store: self.clone() }
@@ -125,11 +125,11 @@ impl Store {
 }
 
 impl GatewayKeys {
-    /// Makes a key of this name, which is the name of its tenant, too.
+    /// Creates a key with this name, which is also the name of its tenant.
     ///
     /// # Errors
-    /// When the name can be no tenant's, or has a key that was not revoked; when it cannot be written beside the store
-    /// that keys were made. No key holds then.
+    /// If the name is no valid tenant name or has a valid key; if the store's marker file cannot be written.
+    /// No key is valid then.
     pub async fn create(&self, name: &str) -> Result<NewKey, StoreError> {
         let tenant = Tenant::named(name).map_err(|error| StoreError::KeyName {
             name: name.escape_debug().to_string(),
@@ -142,14 +142,14 @@ impl GatewayKeys {
             return Err(StoreError::KeyThere(tenant));
         }
         if let Err(error) = self.mark().await {
-            // Nobody is told this key, and a store that was lost would let everybody in.
+            // Without the marker, a lost store would admit every caller. The key was not shown, so revoke it.
             self.store.backend().revoke_key(tenant.as_str().to_owned(), now()).await?;
             return Err(error);
         }
         Ok(NewKey { secret, hash })
     }
 
-    /// All keys, in the order in which they were made.
+    /// All keys in the order of their creation.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -163,10 +163,10 @@ impl GatewayKeys {
         Ok(keys.collect())
     }
 
-    /// Takes back the key of a name. All gateways refuse it within five seconds. What its tenant has stays.
+    /// Revokes the key of this name. All gateways refuse it within five seconds. The data of its tenant stays.
     ///
     /// # Errors
-    /// When the name has no key that could be taken back.
+    /// When the name has no valid key.
     pub async fn revoke(&self, name: &str) -> Result<(), StoreError> {
         if self.store.backend().revoke_key(name.to_owned(), now()).await? {
             self.mark().await
@@ -175,7 +175,7 @@ impl GatewayKeys {
         }
     }
 
-    /// The keys as they are now.
+    /// Reads the current keys.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -183,22 +183,22 @@ impl GatewayKeys {
         self.read_after(None).await
     }
 
-    /// As [`GatewayKeys::read`]; what was read before holds if nothing changed since.
+    /// As [`GatewayKeys::read`], but returns `before` if the keys did not change since.
     pub(crate) async fn read_after(
         &self,
         before: Option<Arc<KeyList>>,
     ) -> Result<Arc<KeyList>, StoreError> {
-        // Connections to the old file and to the new one may be open from then on.
+        // Connections to both the old and the new file may be open now.
         if let Some(before) = before.as_ref().filter(|before| before.is_displaced) {
             return Ok(Arc::clone(before));
         }
         let known = before.as_ref().map(|before| before.state).unwrap_or_default();
         let is_displaced = self.store.is_displaced().await;
         let (changes, rows) = match (is_displaced, before) {
-            // The keys of a file that is gone count as those of a store that lost them.
+            // The keys of a removed file count as lost.
             (true, before) => (before.map(|before| before.changes).unwrap_or_default(), Vec::new()),
             (false, before) => {
-                // The count first: keys that change right behind it are read now, and once more next time.
+                // Read the count first: keys that change right after it are read now, and again the next time.
                 let changes = self.store.backend().key_changes().await?;
                 if let Some(before) = before.filter(|before| before.changes == changes) {
                     return Ok(before);
@@ -220,7 +220,7 @@ impl GatewayKeys {
         Ok(Arc::new(KeyList { state, is_displaced, changes, owners: owners.collect() }))
     }
 
-    /// Writes beside the store that keys were made.
+    /// Writes the marker file of the store, which shows that keys were created.
     async fn mark(&self) -> Result<(), StoreError> {
         if !self.store.has_marker() {
             return Ok(());
@@ -231,13 +231,13 @@ impl GatewayKeys {
 }
 
 impl KeyHash {
-    /// The digest of a key.
+    /// The digest of this key.
     #[must_use]
     pub fn of(key: &str) -> Self {
         KeyHash(blake3::hash(key.as_bytes()))
     }
 
-    /// Reads 64 hexadecimal digits.
+    /// Parses 64 hexadecimal digits.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         blake3::Hash::from_hex(text.trim()).ok().map(KeyHash)
@@ -268,7 +268,7 @@ impl fmt::Debug for NewKey {
     }
 }
 
-/// Whether a text has the form of a key. Nothing else is looked for.
+/// Whether a text has the form of a key. Other texts are not looked up.
 fn has_form(text: &str) -> bool {
     text.strip_prefix(PREFIX).is_some_and(|letters| {
         letters.len() == LETTERS && letters.bytes().all(|letter| letter.is_ascii_alphanumeric())
@@ -276,12 +276,12 @@ fn has_form(text: &str) -> bool {
 }
 
 fn secret() -> Result<Zeroizing<String>, Broken> {
-    // Room for all, so that no copy of a part stays behind.
+    // Reserve the full capacity, so that no reallocation leaves a partial copy in memory.
     let mut secret = Zeroizing::new(String::with_capacity(PREFIX.len() + LETTERS));
     secret.push_str(PREFIX);
     while secret.len() < PREFIX.len() + LETTERS {
         let bytes = Zeroizing::new(random::<64>()?);
-        // What is above the greatest multiple of 62 would make some letters likelier.
+        // Skip bytes above the greatest multiple of 62, which would make some letters likelier.
         let letters = bytes.iter().filter(|byte| **byte < 248);
         let room = PREFIX.len() + LETTERS - secret.len();
         for letter in letters.take(room) {

@@ -1,4 +1,4 @@
-//! The master key at hand: checked against the store, and read anew when another process changed it.
+//! The current master key. It is checked against the store, and read again when another process has changed it.
 
 use crate::backend::Backend;
 use crate::error::StoreError;
@@ -9,28 +9,28 @@ use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
-/// The master key at hand.
+/// The current master key.
 pub(crate) struct Held {
     source: KeySource,
-    /// Where the store is, for messages.
+    /// The location of the store, for messages.
     at: String,
     master: StdMutex<Arc<Master>>,
-    /// Held by whoever reads it anew; when the source last gave a key that is not the store's.
+    /// Locked during a renewal. The time at which the source last gave a key that does not fit the store.
     renewing: Mutex<Option<Instant>>,
 }
 
-/// How long a source that gave the wrong key is not asked again: it may be a program.
+/// The pause before a source that gave a wrong key is read again, because it may be a program.
 const AGAIN: Duration = Duration::from_secs(5);
 
 impl Held {
-    /// Reads the master key, which a new store takes as its own; gives the store's own key, too.
+    /// Reads the master key, which a new store adopts. Also returns the store's own key.
     pub(crate) async fn open(
         source: &KeySource,
         backend: &Backend,
         at: &str,
     ) -> Result<(Self, Key), StoreError> {
         let stored = backend.install().await?;
-        // Several machines share a server, and a key that one of them made would be nobody else's.
+        // Several machines share a server, and would not have a key that one of them created.
         let may_create = stored.is_none() && matches!(backend, Backend::Sqlite(_));
         let given = read(source, at, may_create).await?;
         let (master, install_key) = unlock(backend, &given, stored, at).await?;
@@ -43,7 +43,7 @@ impl Held {
         Ok((held, install_key))
     }
 
-    /// Where the key comes from.
+    /// The source of the key.
     pub(crate) fn source(&self) -> &KeySource {
         &self.source
     }
@@ -52,10 +52,11 @@ impl Held {
         Arc::clone(&self.master.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads the key anew if the store has another one than `known`; says whether there is another one at hand now.
+    /// Reads the key again if the store has another one than `known`. Returns whether the current key differs from
+    /// `known` now.
     ///
     /// # Errors
-    /// When the store has another key, and the source does not give it.
+    /// When the store has another key and the source does not have it.
     pub(crate) async fn renew(
         &self,
         backend: &Backend,
@@ -82,7 +83,7 @@ impl Held {
     }
 }
 
-/// The key that the store has, of those that are given.
+/// The given key that fits the store.
 fn fitting(given: &Given, row: &InstallRow) -> Option<Master> {
     let key = given.keys.iter().find(|key| master::fits(key, &row.key_check))?;
     Some(Master { key: key.clone(), check: row.key_check.clone(), from: given.from.clone() })
@@ -101,7 +102,7 @@ async fn unlock(
     at: &str,
 ) -> Result<(Master, Key), StoreError> {
     let wrong = || StoreError::WrongKey { from: given.from.clone(), at: at.to_owned() };
-    // Nothing is added with a key that is not the store's.
+    // Keys that do not fit the store must not lock new data.
     let known = stored.as_ref().map(|row| fitting(given, row).ok_or_else(wrong)).transpose()?;
     let row = match stored.filter(|row| row.install_key.is_some()) {
         Some(row) => row,

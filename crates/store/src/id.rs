@@ -25,7 +25,7 @@ impl ConversationId {
         ConversationId(String::from_utf8_lossy(&id).into())
     }
 
-    /// Reads a whole id; capitals count as small letters.
+    /// Parses a complete id. Case does not matter.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let id = text.to_ascii_lowercase();
@@ -39,7 +39,7 @@ impl ConversationId {
     }
 }
 
-/// Whether some id could begin so; `text` is in small letters.
+/// Whether `text`, in lower case, can be the beginning of an id.
 pub(crate) fn is_beginning(text: &str) -> bool {
     !text.is_empty() && text.len() <= LETTERS && text.bytes().all(|byte| ALPHABET.contains(&byte))
 }

@@ -1,4 +1,5 @@
-//! Import of traces of another program from a SQLite file with a table `reasoning_traces`. Each trace is masked first.
+//! Import of traces of another program from a SQLite file with a table `reasoning_traces`. Each trace is masked
+//! first.
 
 use crate::draft::TraceDraft;
 use crate::error::StoreError;
@@ -101,9 +102,10 @@ fn lacking(connection: &Connection) -> rusqlite::Result<Option<String>> {
     Ok(lacks.map(|column| format!("its table `reasoning_traces` has no column `{column}`")))
 }
 
-/// A query for every row, whatever values the other program wrote. The id is empty if the row has none or repeats one;
-/// [`old`] derives an id from the row's place and texts, so that the row is added once. A time is in milliseconds, in
-/// seconds if it is too small for that, or a date. A future time becomes now, because its trace would never grow old.
+/// A query for every row, whatever values the other program wrote. The id is empty if the row has none or repeats
+/// one; [`old`] derives an id from the row's place and texts, so that the row is added once. A time is in
+/// milliseconds, in seconds if it is too small for that, or a date. A future time becomes now, because its trace
+/// would never grow old.
 fn select() -> String {
     let text = |name: &str| format!("CAST(coalesce({name}, '') AS TEXT)");
     let number = |name: &str| format!("max(0, CAST(coalesce({name}, 0) AS INTEGER))");

@@ -1,4 +1,4 @@
-//! The keys of a tenant: locked with the master key, and locking everything that is the tenant's.
+//! The keys of a tenant. The master key locks them, and they lock all data of the tenant.
 
 use crate::error::StoreError;
 use crate::master::Master;
@@ -7,17 +7,17 @@ use crate::seal::{Broken, Key, Kind, bind};
 use thinkthrough_core::plane::{Open, Seal, SealError, Tenant};
 use zeroize::Zeroizing;
 
-/// The keys of a tenant, open.
+/// The opened keys of a tenant.
 pub(crate) struct TenantKeys {
     pub(crate) nr: i64,
-    /// Never changes while the tenant is there.
+    /// Never changes while the tenant exists.
     pub(crate) lookup: Key,
-    /// By id; the last one locks what is new.
+    /// Ids and keys. The last one locks new data.
     data: Vec<(u32, Key)>,
 }
 
 impl TenantKeys {
-    /// The keys of a new tenant, locked: its look-up key, and a new data key 1.
+    /// The locked keys of a new tenant: its look-up key, and a new data key 1.
     pub(crate) fn lock(
         tenant: &Tenant,
         lookup: &Key,
@@ -27,12 +27,12 @@ impl TenantKeys {
         Ok((locked_lookup, TenantKeys::another(tenant, 1, master)?))
     }
 
-    /// A locked data key that follows those that a tenant has.
+    /// A new locked data key.
     pub(crate) fn another(tenant: &Tenant, id: u32, master: &Master) -> Result<Vec<u8>, Broken> {
         master.key.wrap(&Key::random()?, &data_place(tenant, id))
     }
 
-    /// The same keys locked with another master key, and behind them a new data key, for what comes from now on.
+    /// Locks the same keys with another master key, and adds a new data key for new data.
     pub(crate) fn relock(
         tenant: &Tenant,
         row: &TenantRow,
@@ -49,7 +49,7 @@ impl TenantKeys {
         Ok(TenantRow { nr: row.nr, lookup_key, data_keys })
     }
 
-    /// Opens what a store kept.
+    /// Opens the stored keys.
     pub(crate) fn open(
         tenant: &Tenant,
         row: &TenantRow,
@@ -68,7 +68,7 @@ impl TenantKeys {
         Ok(TenantKeys { nr: row.nr, lookup, data })
     }
 
-    /// The key that locks what is new, with its id.
+    /// The key for new data, with its id.
     pub(crate) fn current(&self) -> Option<(u32, &Key)> {
         self.data.last().map(|(id, key)| (*id, key))
     }
@@ -78,7 +78,7 @@ impl TenantKeys {
     }
 }
 
-/// Thoughts are locked with the tenant's data key, for the place that the core names.
+/// Seals thoughts with the tenant's data key for the place that the core names.
 impl Seal for TenantKeys {
     fn seal(&self, plain: Vec<u8>, aad: &[u8]) -> Result<(u32, Vec<u8>), SealError> {
         let (id, key) = self.current().ok_or(SealError::Unavailable)?;

@@ -1,4 +1,4 @@
-//! The gateway's keys as a process knows them: a list that one task keeps fresh, so that no request asks the store.
+//! A list of the gateway keys that a task keeps fresh, so that requests do not read the store.
 
 use crate::error::StoreError;
 use crate::gateway_keys::{GatewayKeys, KeyList};
@@ -8,15 +8,15 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// How often the list is read. With the time that a read takes it is how long a revoked key holds at most.
+/// The interval of reads. A revoked key stays valid for at most this long plus the duration of a read.
 const PERIOD: Duration = Duration::from_secs(1);
-/// The shortest time from one read to the next, however many callers bring keys that nobody knows.
+/// The shortest time between two reads, even if many callers send unknown keys.
 const FLOOR: Duration = Duration::from_millis(100);
-/// A store that was not read for so long does not answer.
+/// A store that was not read for this long counts as down.
 const LATE: Duration = Duration::from_secs(3);
 
-/// The list of keys, which a task of its own reads every second and whenever somebody brings a key that is not in it.
-/// While the store does not answer, the last list holds. The task ends with this.
+/// The list of keys. A task reads it every second, and when a caller sends an unknown key. While the store is down,
+/// the last list stays valid. The task ends when this is dropped.
 #[derive(Debug)]
 pub struct KeyWatch {
     shared: Arc<Shared>,
@@ -26,22 +26,22 @@ pub struct KeyWatch {
 #[derive(Debug)]
 struct Shared {
     latest: watch::Sender<Latest>,
-    /// A key came that is not in the list.
+    /// Notified when a caller sends an unknown key.
     wanted: Notify,
 }
 
 #[derive(Debug)]
 struct Latest {
     list: Arc<KeyList>,
-    /// When the read began that gave the list.
+    /// The start of the read that gave the list.
     asked_at: Instant,
 }
 
 impl GatewayKeys {
-    /// Reads the keys, and goes on reading them.
+    /// Reads the keys and keeps them up to date.
     ///
     /// # Errors
-    /// When they cannot be read now.
+    /// When the first read fails.
     pub async fn watch(&self) -> Result<KeyWatch, StoreError> {
         let keys = self.clone();
         KeyWatch::start(move |before| {
@@ -66,21 +66,21 @@ impl KeyWatch {
         Ok(KeyWatch { shared, task })
     }
 
-    /// The list as it was read last.
+    /// The list of the last read.
     #[must_use]
     pub fn list(&self) -> Arc<KeyList> {
         Arc::clone(&self.shared.latest.borrow().list)
     }
 
-    /// Whether the store answers, out of the file that was opened.
+    /// Whether the store answers and its file is still the opened one.
     #[must_use]
     pub fn is_up(&self) -> bool {
         let latest = self.shared.latest.borrow();
         latest.asked_at.elapsed() < LATE && !latest.list.is_displaced()
     }
 
-    /// Comes back when the list is fresh enough for a key that may have been made just now; a list that was read within
-    /// a tenth of a second is. Whoever calls this says how long it may take: a store may never answer.
+    /// Waits until the list is new enough to contain a key that was just created. A list of the last tenth of a
+    /// second is. The store may never answer, so callers need a timeout.
     pub async fn renewed(&self) {
         let mut latest = self.shared.latest.subscribe();
         if latest.borrow().asked_at.elapsed() < FLOOR {
@@ -88,7 +88,7 @@ impl KeyWatch {
         }
         let called_at = Instant::now();
         self.shared.wanted.notify_one();
-        // It cannot fail: the sender is at hand.
+        // This cannot fail, because the sender still exists.
         drop(latest.wait_for(|latest| latest.asked_at >= called_at).await);
     }
 }
@@ -111,7 +111,7 @@ where
         }
         asked_at = Instant::now();
         let before = Arc::clone(&shared.latest.borrow().list);
-        // What fails is tried again in a second; until then the list holds that is there.
+        // A failed read is repeated after a second. Until then the last list stays valid.
         if let Ok(list) = read(Some(before)).await {
             shared.latest.send_replace(Latest { list, asked_at });
         }
@@ -124,7 +124,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
     use tokio::time::sleep;
 
-    /// A store that counts how often it is read, and may stop answering.
+    /// A store that counts its reads, and may stop answering.
     #[derive(Default)]
     struct Fake {
         reads: AtomicU32,
@@ -195,7 +195,7 @@ mod tests {
         sleep(Duration::from_millis(500)).await;
         keys.renewed().await;
         assert_eq!(keys.list().changes, 1);
-        // The list is new; nobody waits for another one.
+        // The list is new, so there is no further read.
         keys.renewed().await;
         assert_eq!(keys.list().changes, 1);
     }

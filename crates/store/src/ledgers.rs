@@ -1,8 +1,9 @@
-//! Ledgers that several processes share: what is spent of each budget, and who holds slices of the rest; and who holds how
-//! many places of a limit.
+//! Ledgers shared by several processes: the spent amount and the leases of each budget, and the leases of each rate
+//! limit.
 //!
-//! What a report does to a ledger is arithmetic of the core. It is read, changed here, and written only if nobody changed
-//! it meanwhile; no lock is held between the two, and no state of a session, so that any pooler may stand in between.
+//! The core computes the effect of a report on a ledger. The ledger is read, changed here, and written only if no
+//! other process changed it meanwhile. There is no lock and no session state between the two statements, so every
+//! connection pooler works.
 
 use crate::backend::Backend;
 use crate::error::StoreError;
@@ -14,15 +15,16 @@ use thinkthrough_limits::{
     BudgetRules, Given, KEPT, LEASE, Ledger, RateGiven, RateLedger, RateLimits, RateReport, Report,
 };
 
-/// A ledger that nobody used for so long goes; the longest that a budget counts for is a key's, which is used by every
-/// request.
+/// Ledgers that were unused for this long are deleted. A key's budget lasts longest, and every request of the key
+/// uses it.
 const AGE: Duration = Duration::from_secs(400 * 24 * 60 * 60);
-/// A ledger beyond the bound of its tenant stays until nobody used it for so long: a slice of it may be held as long.
+/// A ledger beyond the bound of its tenant stays until it was unused for this long, because it may have a lease as
+/// long.
 const RECENT: Duration = Duration::from_secs(60 * 60);
-/// So often a change is tried again that another one came before.
+/// The number of attempts at a change that conflicts with other changes.
 const TRIES: usize = 100;
 
-/// Which budget, or limit, of whose.
+/// The key of a ledger: tenant and name of a budget or limit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LedgerKey {
     pub(crate) tenant: String,
@@ -30,13 +32,13 @@ pub struct LedgerKey {
 }
 
 impl LedgerKey {
-    /// The budget of this kind (`session`, `day`, ...) and name. Names are kept as digests.
+    /// The budget of this kind (`session`, `day`, ...) and name. The store keeps only a digest of the name.
     #[must_use]
     pub fn new(tenant: &Tenant, kind: &str, name: &str) -> Self {
         LedgerKey::of(tenant.as_str(), kind, name)
     }
 
-    /// What a provider may be asked for, by all tenants.
+    /// The rate limit of a provider, shared by all tenants.
     #[must_use]
     pub fn of_provider(provider: &str) -> Self {
         // No tenant has this name.
@@ -61,14 +63,14 @@ pub struct Ledgers {
 }
 
 impl Store {
-    /// What is spent of budgets.
+    /// Access to the ledgers of this store.
     #[must_use]
     pub fn ledgers(&self) -> Ledgers {
         Ledgers { store: self.clone() }
     }
 
-    /// Takes out the ledgers that nobody used for a long time, and of a tenant with more than `most` those that were not
-    /// used for the longest time.
+    /// Deletes ledgers that were unused for a long time. If a tenant has more than `most`, its longest unused ones
+    /// are deleted too.
     pub(crate) async fn prune_ledgers(&self, most: u64, now: i64) -> Result<(), StoreError> {
         let before =
             |age: Duration| now.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
@@ -79,7 +81,7 @@ impl Store {
 }
 
 impl Ledgers {
-    /// The tokens that are spent of a budget, as far as they were reported.
+    /// The tokens spent of a budget, as far as they were reported.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -90,8 +92,8 @@ impl Ledgers {
         Ok(ledger.map_or(0, |ledger| ledger.state().used))
     }
 
-    /// Reports what a holder spent and what it wants, at this time in Unix milliseconds, and gives what it holds from
-    /// then on. What cannot be read is begun anew, as if nothing had been spent.
+    /// Reports the amount that a holder spent and the amount it wants, at this time in Unix milliseconds. Returns its
+    /// new lease. An unreadable ledger starts again from zero.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -103,7 +105,7 @@ impl Ledgers {
         report: Report,
         now: u64,
     ) -> Result<Given, StoreError> {
-        // Who lives can write to a file that others can write to.
+        // In a file, a living holder can report whenever others can, so its lease may end after `LEASE`.
         let kept = match self.store.backend() {
             Backend::Sqlite(_) => LEASE,
             Backend::Postgres(_) => KEPT,
@@ -116,7 +118,7 @@ impl Ledgers {
         self.change(key, change).await
     }
 
-    /// The process of this holder is gone: its slice is free, and what it did not come to report is booked.
+    /// Ends the lease of a process that is gone. Its free part is released, and its unreported part is booked.
     pub(crate) async fn end(&self, row: &SliceRow) -> Result<(), StoreError> {
         let change = |body: &str, now: i64| {
             let mut ledger = Ledger::read(body).unwrap_or_default();
@@ -131,8 +133,8 @@ impl Ledgers {
         &self.store
     }
 
-    /// Reports what a holder has of a limit and what it wants, and gives what it holds from then on. The time is the
-    /// database's; in a file, this machine's.
+    /// Reports the places that a holder has and wants of a rate limit. Returns its new lease. The time is the
+    /// database's; for a file, this machine's.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -151,7 +153,7 @@ impl Ledgers {
         self.change(key, change).await
     }
 
-    /// Writes what is made of a ledger and the time, if nobody changed it meanwhile.
+    /// Reads a ledger and the time, applies `change`, and writes the result unless another process was faster.
     async fn change<T>(
         &self,
         key: &LedgerKey,

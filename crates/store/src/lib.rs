@@ -2,8 +2,8 @@
 //!
 //! A [`Store`] is one façade over its databases. Its data belongs to a [`Tenant`](thinkthrough_core::plane::Tenant),
 //! and all thoughts but those in traces are sealed. [`Conversations`] are exact logs, and [`Search`] searches them. A
-//! [`Vault`] keeps the thoughts that clients drop, so that the gateway can restore them. [`Traces`] are for people who
-//! read models' thoughts: masked, and in plain text.
+//! [`Vault`] keeps the thoughts that clients drop, so that the gateway can restore them. [`Traces`] are for people
+//! who read models' thoughts: masked, and in plain text.
 //!
 //! - Acknowledged data survives any end of the process, and a power cut. The exception is a record that
 //!   [`Vault::hand_over`] accepted without a [`Commit`]: a power cut can lose it.

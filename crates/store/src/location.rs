@@ -1,4 +1,4 @@
-//! Where a store is.
+//! The location of a store.
 
 use crate::master::private_folder;
 use std::fmt;
@@ -6,12 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf, absolute};
 use tokio::task::spawn_blocking;
 
-/// Where a store is.
+/// The location of a store.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Location {
-    /// A PostgreSQL server, by its address (`postgres://user@host/database`), which may hold a password.
+    /// The address of a PostgreSQL server (`postgres://user@host/database`). It may contain a password.
     Postgres(String),
-    /// A file of this machine.
+    /// A file on this machine.
     Sqlite(PathBuf),
 }
 
@@ -25,8 +25,8 @@ impl fmt::Display for Location {
 }
 
 impl Location {
-    /// The same place under the one name that every process knows it by, however it was spelled: what belongs to a file
-    /// stands beside that name, as its log does for SQLite. The folder of a file is made where there is none.
+    /// The same location under its canonical name, so that all processes use the same names for the files next to it,
+    /// as SQLite does for its log. Creates the folder of a file if it does not exist.
     pub(crate) async fn settled(&self) -> Self {
         match self {
             Location::Postgres(_) => self.clone(),
@@ -42,13 +42,13 @@ impl Location {
 fn settled(path: &Path) -> PathBuf {
     let path = absolute(path).unwrap_or_else(|_| path.to_owned());
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path };
-    // What cannot be made or looked into is told by whoever opens the file.
+    // If this fails, opening the file reports the error.
     drop(private_folder(folder));
     let in_folder = |_| fs::canonicalize(folder).map(|folder| folder.join(name));
     fs::canonicalize(&path).or_else(in_folder).unwrap_or(path)
 }
 
-/// The address as messages show it: neither user nor password nor options.
+/// The address for messages, without user, password and options.
 fn without_credentials(url: &str) -> String {
     let plain = url.split(['?', '#']).next().unwrap_or_default();
     match plain.split_once("://") {
@@ -56,12 +56,12 @@ fn without_credentials(url: &str) -> String {
             let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
             format!("{scheme}://{host}")
         }
-        // The form `key=value ...` may hold a password anywhere.
+        // The form `key=value ...` may contain a password anywhere.
         None => "the PostgreSQL server".to_owned(),
     }
 }
 
-/// As in messages: a password in the address is not shown.
+/// Like `Display`, without the password of the address.
 impl fmt::Debug for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")

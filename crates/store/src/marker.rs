@@ -1,12 +1,12 @@
-//! The marker of a store in a file: it says that keys of the gateway were made for this store.
+//! The marker of a store in a file. It shows that gateway keys were created for this store.
 //!
-//! A store that was lost, emptied, or replaced by a backup of before its keys looks as if there had never been any, and
-//! would let in callers without a key. Nobody is let in while the marker is there. Its name is a digest of the store's
-//! path, and it is in the folder of the master key: `rm thinkthrough.db*` leaves it. The master key authenticates it, and
-//! a damaged marker counts as one that is there.
+//! A store that was lost, emptied, or replaced by an older backup looks as if it never had keys, and would admit
+//! callers without a key. As long as the marker exists, the gateway refuses them. The name of the marker is a digest
+//! of the store's path. It is in the folder of the master key, so `rm thinkthrough.db*` does not remove it. The
+//! master key authenticates it, and a damaged marker counts as present.
 //!
 //! A folder that is moved keeps its markers, under the digests of the old paths. So any marker of the folder counts,
-//! unless it names a file that exists: then it is that store's.
+//! unless it names another existing store.
 
 use crate::master::{hex, private_file, sync_folder};
 use crate::seal::{self, Key};
@@ -15,40 +15,40 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The first line, and so the version of the form.
+/// The first line, which is the version of the format.
 const HEAD: &str = "thinkthrough keys 1";
-/// What its name begins with.
+/// Prefix of the file name.
 const BEGIN: &str = "gateway-keys-";
-/// How many hexadecimal digits of the digest of the store's path are in the name.
+/// Number of hexadecimal digits of the path's digest in the file name.
 const DIGITS: usize = 32;
-/// What the key of the code is derived for.
+/// Context for deriving the key of the authentication code.
 const CONTEXT: &str = "thinkthrough 2026-11 marker that gateway keys were made";
 
-/// The file of one store.
+/// The marker of one store.
 #[derive(Clone)]
 pub(crate) struct Marker {
     path: PathBuf,
     folder: PathBuf,
-    /// The store, for people who find the marker.
+    /// The path of the store, for people who find the marker.
     store: String,
     key: Key,
 }
 
-/// What stands in it.
+/// The state of a marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// There is no file.
     Absent,
-    /// This one is there, of a store whose file is not.
+    /// A marker of a store whose file does not exist.
     Stray(PathBuf),
-    /// So many changes of keys the store had seen when it was written.
+    /// A valid marker. `changes` is the number of key changes when it was written.
     Whole { changes: i64 },
-    /// There is one, and it is not as it was written, or cannot be read.
+    /// The marker is altered or cannot be read.
     Damaged,
 }
 
 impl Marker {
-    /// The marker in `folder` of the store in this file.
+    /// The marker in `folder` of the store in the file `store`.
     pub(crate) fn of(folder: &Path, store: &Path, master: &Key) -> Self {
         let folder = folder.to_owned();
         let path = folder.join(name_of(store));
@@ -61,7 +61,7 @@ impl Marker {
         &self.path
     }
 
-    /// Blocks.
+    /// Reads the marker. Blocks.
     pub(crate) fn read(&self) -> Mark {
         match fs::read(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.stray(),
@@ -70,7 +70,7 @@ impl Marker {
         }
     }
 
-    /// Looks for a marker of the folder that is no other store's. What cannot be read may be one.
+    /// Looks for a marker in the folder that does not belong to another store. An unreadable entry counts as one.
     fn stray(&self) -> Mark {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -102,7 +102,7 @@ impl Marker {
         blake3::keyed_hash(self.key.bytes(), said.as_bytes())
     }
 
-    /// Writes it, in the place of one that is there. It survives the end of power. Blocks.
+    /// Writes or replaces the marker and syncs it to disk. Blocks.
     pub(crate) fn write(&self, changes: i64) -> io::Result<()> {
         let said = format!("{HEAD}\nstore {}\nchanges {changes}", self.store);
         let text = format!("{said}\n{}\n", self.code(&said));
@@ -116,7 +116,7 @@ impl Marker {
             fs::rename(&unnamed, &self.path)
         });
         if written.is_err() {
-            // It may not even have been made.
+            // The file may not exist.
             drop(fs::remove_file(&unnamed));
         }
         sync_folder(&self.path);
@@ -135,7 +135,7 @@ fn is_name(name: &str) -> bool {
     })
 }
 
-/// Whether this marker names a file that exists.
+/// Whether this marker names an existing file.
 fn is_of_a_store(marker: &Path) -> bool {
     let text = fs::read_to_string(marker).unwrap_or_default();
     let store = text.lines().nth(1).and_then(|line| line.strip_prefix("store "));
@@ -211,7 +211,7 @@ mod tests {
             let mut bytes = whole.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
             fs::write(marker.path(), &bytes).unwrap();
-            // A letter of the code may change its case, which says the same.
+            // The code is hexadecimal, so the case of its letters does not matter.
             let is_same = bytes.to_ascii_lowercase() == whole;
             assert!(is_same || marker.read() == Mark::Damaged, "{bit}");
         }

@@ -1,4 +1,4 @@
-//! The master key: where it comes from, and the file that keeps it.
+//! The master key: its sources and its file.
 
 use crate::error::StoreError;
 use crate::seal::{self, Broken, Key, Kind, bind};
@@ -9,35 +9,34 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use zeroize::Zeroizing;
 
-/// Where the master key comes from. It is 64 hexadecimal digits everywhere; while it is changed, the key that comes next
-/// stands behind it.
+/// A source of the master key. The key is 64 hexadecimal digits. During a change of the key, the next key follows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySource {
-    /// What a program prints.
+    /// The output of a program.
     Command(Vec<String>),
     /// An environment variable.
     Env(String),
-    /// A file that only its owner can read; made with a new key where store and file are both new.
+    /// A file that only its owner can read. It is created with a new key if store and file are both new.
     File(PathBuf),
 }
 
-/// The master key. Nothing but keys of tenants is locked with it.
+/// The master key. It locks only the keys of tenants and of the store.
 pub(crate) struct Master {
     pub(crate) key: Key,
-    /// What it opened in the store. It is another one after each change of the key.
+    /// The check that the key opened in the store. Each change of the key changes it.
     pub(crate) check: Vec<u8>,
-    /// Where it came from, in words.
+    /// A description of the source.
     pub(crate) from: String,
 }
 
-/// What a source gives: the key, and perhaps the one that comes next.
+/// The keys of a source: the current one, and perhaps the next one.
 pub(crate) struct Given {
     pub(crate) keys: Vec<Key>,
-    /// The source, in words.
+    /// A description of the source.
     pub(crate) from: String,
 }
 
-/// In words, for messages.
+/// A description for messages.
 impl fmt::Display for KeySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -51,7 +50,7 @@ impl fmt::Display for KeySource {
 }
 
 impl KeySource {
-    /// Reads the key; a file that is not there is made if `may_create`.
+    /// Reads the keys. Creates a missing file if `may_create`.
     pub(crate) fn read(&self, store: &str, may_create: bool) -> Result<Given, StoreError> {
         let from = self.to_string();
         let refuse = |message: String| StoreError::Key { from: from.clone(), message };
@@ -77,30 +76,30 @@ impl KeySource {
     }
 }
 
-/// What the check of the master key says once opened.
+/// The plain text of the check.
 const CHECK: &[u8] = b"thinkthrough";
 
-/// The check by which a store knows its master key.
+/// Seals the check by which a store recognises its master key.
 pub(crate) fn check(master: &Key) -> Result<Vec<u8>, Broken> {
     master.seal(CHECK, &bind(Kind::Check, &[], &[]))
 }
 
-/// Whether this is the key that made the check.
+/// Whether this key made the check.
 pub(crate) fn fits(master: &Key, check: &[u8]) -> bool {
     master.open(check, &bind(Kind::Check, &[], &[])).is_ok()
 }
 
-/// Locks the store's own key.
+/// Locks the store's own key with the master key.
 pub(crate) fn lock_own(key: &Key, master: &Key) -> Result<Vec<u8>, Broken> {
     master.wrap(key, &bind(Kind::InstallKey, &[], &[]))
 }
 
-/// Opens the store's own key.
+/// Unlocks the store's own key.
 pub(crate) fn open_own(locked: &[u8], master: &Key) -> Result<Key, Broken> {
     master.unwrap(locked, &bind(Kind::InstallKey, &[], &[]))
 }
 
-/// One key, or two while it is changed.
+/// Parses one key, or two during a change of the key.
 fn keys_of(text: &str) -> Option<Vec<Key>> {
     let keys = text.split_whitespace().map(|word| unhex(word).map(Key::new));
     keys.collect::<Option<Vec<_>>>().filter(|keys| matches!(keys.len(), 1 | 2))
@@ -124,15 +123,15 @@ pub(crate) fn backup(key: &Key, file: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Puts these keys into the place of what a key file holds: whoever reads it, and whatever ends this process, finds the
-/// one or the other. Nobody else does so meanwhile.
+/// Replaces the content of a key file atomically: readers and crashes see either the old or the new keys. The caller
+/// makes sure that calls do not overlap.
 pub(crate) fn replace(path: &Path, keys: &[Key]) -> io::Result<()> {
-    // Behind a link, which stays one.
+    // If the path is a link, replace its target and keep the link.
     let path = fs::canonicalize(path)?;
     let mut new = path.clone().into_os_string();
     new.push(".new");
     let new = PathBuf::from(new);
-    // Of a process that was killed; it holds keys.
+    // A file left by a killed process contains keys.
     drop(fs::remove_file(&new));
     let written = private_file(&new).and_then(|mut file| {
         file.write_all(text_of(keys).as_bytes())?;
@@ -148,7 +147,7 @@ pub(crate) fn replace(path: &Path, keys: &[Key]) -> io::Result<()> {
 
 fn text_of(keys: &[Key]) -> Zeroizing<String> {
     let lines = keys.iter().map(|key| Zeroizing::new(hex(key.bytes())));
-    // Room for all, so that no copy of a part stays behind.
+    // Reserve the full capacity, so that no reallocation leaves a partial copy in memory.
     let mut text = Zeroizing::new(String::with_capacity(keys.len() * 65));
     for line in lines {
         text.push_str(&line);
@@ -174,7 +173,7 @@ fn printed(command: &[String]) -> Result<String, String> {
     String::from_utf8(printed.to_vec()).map_err(|_| "it printed no text".to_owned())
 }
 
-/// The text of a file that nobody but its owner may read; `None` where there is none.
+/// Reads a file that only its owner may read. Returns `None` if it does not exist.
 ///
 /// # Errors
 ///
@@ -199,7 +198,7 @@ pub fn read_private(path: &Path) -> Result<Option<Zeroizing<String>>, StoreError
     }
 }
 
-/// The file's mode, if it lets others than the owner in.
+/// The file's mode, if it gives access to others than the owner.
 #[cfg(unix)]
 fn foreign_access(path: &Path) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -212,7 +211,7 @@ fn foreign_access(_: &Path) -> Option<u32> {
     None
 }
 
-/// Makes a key file. Of two processes that do so at once, both get the key of the one that was first.
+/// Creates a key file. If two processes do so at once, both get the key of the first.
 fn create(path: &Path) -> Result<Zeroizing<String>, StoreError> {
     let no =
         |error: io::Error| StoreError::File { path: path.to_owned(), message: error.to_string() };
@@ -221,7 +220,7 @@ fn create(path: &Path) -> Result<Zeroizing<String>, StoreError> {
     }
     let broken = |_| no(io::Error::other(NO_RANDOM));
     let text = text_of(&[Key::random().map_err(broken)?]);
-    // The file gets its name only once it is complete: a link fails where the name is taken.
+    // The file gets its name only when it is complete. A hard link fails if the name exists.
     let mark = hex(&seal::random::<8>().map_err(broken)?);
     let unnamed = path.with_extension(format!("{mark}.new"));
     let written = private_file(&unnamed).and_then(|mut file| {
@@ -243,7 +242,7 @@ fn create(path: &Path) -> Result<Zeroizing<String>, StoreError> {
     }
 }
 
-/// Makes a folder that only its owner can enter, with those above it.
+/// Creates a folder that only its owner can enter, with its parents.
 pub(crate) fn private_folder(folder: &Path) -> Result<(), StoreError> {
     if folder.as_os_str().is_empty() || folder.is_dir() {
         return Ok(());
@@ -257,7 +256,7 @@ pub(crate) fn private_folder(folder: &Path) -> Result<(), StoreError> {
         .map_err(|error| StoreError::File { path: folder.to_owned(), message: error.to_string() })
 }
 
-/// Makes a new file that only its owner can read.
+/// Creates a new file that only its owner can read.
 pub(crate) fn private_file(path: &Path) -> io::Result<fs::File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -266,8 +265,8 @@ pub(crate) fn private_file(path: &Path) -> io::Result<fs::File> {
     options.open(path)
 }
 
-/// Lets nobody but its owner at a file that is there, and at what SQLite has beside it; gives what is to be said where
-/// others could. SQLite gives the file's mode to all that it makes beside it.
+/// Restricts an existing file, and SQLite's files next to it, to the owner. Returns a message if others had access.
+/// SQLite gives the file's mode to all files that it creates next to it.
 #[cfg(unix)]
 pub(crate) fn keep_private(file: &Path) -> Option<String> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -298,8 +297,8 @@ pub(crate) fn keep_private(_: &Path) -> Option<String> {
     None
 }
 
-/// A new name survives a power cut only once its folder is written; where folders cannot be synced nothing is lost
-/// but that.
+/// Syncs the folder of a new file, because only then does the new name survive a power cut. If folders cannot be
+/// synced, only that guarantee is missing.
 pub(crate) fn sync_folder(path: &Path) {
     if let Some(folder) = path.parent().and_then(|folder| fs::File::open(folder).ok()) {
         drop(folder.sync_all());

@@ -1,27 +1,27 @@
-//! What is known about a conversation besides its messages.
+//! Title, settings and origin of a conversation.
 
 use crate::conversation_state::ConversationState;
 use thinkthrough_json::{Doc, Raw, Writer};
 
-/// What is known about a conversation besides its messages. It is sealed like them.
+/// Title, settings and origin of a conversation. They are sealed like its messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
-    /// What it is called.
+    /// The title.
     pub title: Option<String>,
-    /// How it is held.
+    /// Model, settings and cost.
     pub state: ConversationState,
-    /// Data of the client, as its compressions: a JSON object whose members are the client's own.
+    /// Data of the client, such as its compressions, as a JSON object with the client's own members.
     pub settings: Option<Raw>,
-    /// What it was forked from.
+    /// The origin of a fork.
     pub fork: Option<Fork>,
 }
 
-/// Where a conversation left another one.
+/// The place at which a conversation was forked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fork {
-    /// The id of the other one, which may be gone.
+    /// The id of the original conversation, which may be deleted.
     pub from: String,
-    /// How many messages they share.
+    /// Number of copied messages.
     pub at: u32,
 }
 

@@ -1,9 +1,9 @@
-//! What is to be said about a store, a sentence each.
+//! Messages of a store for the operator, one sentence each.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// Sentences that wait for somebody to say them. Clones are handles to the same ones.
+/// Pending messages. Clones are handles to the same ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes(Arc<Inner>);
 
@@ -14,18 +14,18 @@ struct Inner {
 }
 
 impl Notes {
-    /// This is to be said.
+    /// Adds a message.
     pub(crate) fn add(&self, text: String) {
         self.texts().push(text);
         self.0.noted.notify_one();
     }
 
-    /// What was not taken yet.
+    /// Takes all pending messages.
     pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.texts())
     }
 
-    /// Comes back when something new is to be said.
+    /// Waits for a new message.
     pub(crate) async fn noted(&self) {
         self.0.noted.notified().await;
     }

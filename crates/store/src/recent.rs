@@ -1,8 +1,8 @@
-//! Records that were looked up lately, with their heads open.
+//! A cache of recently read records with opened heads.
 //!
-//! Which records some keys find is asked of the database each time: others write, refuse and erase records, and one more
-//! that looks alike may change what goes back. What a record says never changes, so that a request which goes on reads
-//! and opens only those that are new.
+//! The numbers of matching records are read from the database each time: other processes write, refuse and erase
+//! records, and one more similar record may change the choice. The content of a record never changes, so that the
+//! next request of a conversation reads and opens only new records.
 
 use lru::LruCache;
 use std::collections::HashMap;
@@ -10,39 +10,39 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thinkthrough_core::exchange::Found;
 
-/// How many bytes they have, about. It is a part of what the process holds after a load.
+/// The approximate size of the cache in bytes. The process keeps this much after a load.
 const ROOM: usize = 4 << 20;
-/// One with more bytes is read again: it would take the place of a whole conversation.
+/// Larger records are not cached, because one would displace a whole conversation.
 const LARGE: usize = ROOM / 16;
-/// What a head takes in memory, about, beside its bytes as they are kept.
+/// The approximate memory of a head in addition to its stored bytes.
 const HEAD: usize = 1 << 10;
 
-/// A record as it was read.
+/// A record that was read.
 pub(crate) struct Read {
     pub(crate) tenant: i64,
     /// Its number in the database.
     pub(crate) number: i64,
-    /// The conversation that it belongs to.
+    /// The conversation of the record.
     pub(crate) thread: i64,
-    /// What the index keeps of its keys, each once.
+    /// The distinct keys of the record in the index.
     pub(crate) keys: Vec<i64>,
     pub(crate) found: Found,
 }
 
-/// Names a record that is at hand: by both, because a server that fails over to a copy may give a number again.
+/// Names a cached record. By number and id, because a server that fails over to a copy may use a number again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) number: i64,
     pub(crate) id: String,
 }
 
-/// Those of all tenants. The ones that were not asked for the longest go first.
+/// The cached records of all tenants. The longest unused are dropped first.
 pub(crate) struct Recent(Mutex<Index>);
 
 struct Index {
     /// By tenant and number.
     records: LruCache<(i64, i64), Arc<Read>>,
-    /// The numbers of the records that are found by a key of a tenant.
+    /// The numbers of the records for each key of a tenant.
     by_key: HashMap<(i64, i64), Vec<i64>>,
     bytes: usize,
 }
@@ -65,7 +65,7 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// Those of a tenant that any of these keys may find, each once, in the order of their numbers.
+    /// The cached records of a tenant with any of these keys, each once, in the order of their numbers.
     pub(crate) fn with_keys(&self, tenant: i64, keys: &[i64]) -> Vec<Arc<Read>> {
         let mut index = self.index();
         let of_key = keys.iter().filter_map(|key| index.by_key.get(&(tenant, *key)));
@@ -97,7 +97,7 @@ impl Recent {
         }
     }
 
-    /// Has none at hand any more.
+    /// Drops all records.
     pub(crate) fn clear(&self) {
         let mut index = self.index();
         index.records.clear();
@@ -111,7 +111,7 @@ impl Recent {
 }
 
 impl Index {
-    /// Forgets the keys and the size of a record that is not among them any more.
+    /// Drops the keys and the size of a removed record.
     fn leave(&mut self, read: &Read) {
         self.bytes -= read.size();
         for key in &read.keys {
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(numbers(&recent, 1, 1).len(), 16);
         recent.keep(&read(100, 2, size));
         assert_eq!(numbers(&recent, 1, 1), (1..room).collect::<Vec<_>>());
-        // All those were asked for since, so that this one goes.
+        // The other records were used since, so this one is dropped.
         recent.keep(&read(101, 3, size));
         assert_eq!((numbers(&recent, 1, 2), numbers(&recent, 1, 3)), (vec![], vec![101]));
         let index = recent.index();

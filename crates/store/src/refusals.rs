@@ -1,17 +1,18 @@
-//! Whether the database takes what waits for it, and what is told where it does not.
+//! Watches whether the database accepts background commits, and decides when to report that it does not.
 //!
-//! Nobody waits for these commits, so that nobody else would notice: answers go on, and the journal grows.
+//! No caller waits for these commits. Without a report a failure would go unnoticed: answers go on, and the journal
+//! grows.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long the database refuses before that is told: what ends within a moment concerns nobody.
+/// The time after which refusals are reported. Short interruptions are not worth a report.
 const LATE: Duration = Duration::from_secs(3);
-/// What was refused so long ago, and not tried since, says nothing about the database any more.
+/// A refusal this old, without further attempts, says no more about the state of the database.
 const STALE: Duration = Duration::from_secs(30);
 
-/// What goes into the database behind everybody's back.
+/// The kinds of data that are committed in the background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Goods {
     /// Records of the vault.
@@ -20,7 +21,7 @@ pub(crate) enum Goods {
     Traces,
 }
 
-/// What the database refuses.
+/// The current refusals of the database.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals(Mutex<State>);
 
@@ -28,11 +29,11 @@ pub(crate) struct Refusals(Mutex<State>);
 struct State {
     records: Option<Refusal>,
     traces: Option<Refusal>,
-    /// That it refuses was told, and it does not take everything yet.
+    /// True if the refusal was reported and the database does not yet accept all kinds again.
     is_told: bool,
 }
 
-/// Of what was tried since the database took something last.
+/// Refusals since the last success.
 #[derive(Clone, Debug)]
 struct Refusal {
     since: Instant,
@@ -46,7 +47,7 @@ impl Refusal {
 }
 
 impl Goods {
-    /// What it is called in messages.
+    /// The name in messages.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Goods::Records => "thoughts",
@@ -60,7 +61,7 @@ impl Refusals {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was tried from then on was taken, or not; says whether it is to be told now that it is refused.
+    /// Notes the outcome of an attempt that began at this time. Returns true if the refusal has to be reported now.
     pub(crate) fn see(&self, goods: Goods, began: Instant, is_taken: bool) -> bool {
         let mut state = self.state();
         let state = &mut *state;
@@ -78,7 +79,7 @@ impl Refusals {
         refusal.lasts() && !std::mem::replace(&mut state.is_told, true)
     }
 
-    /// Whether something is refused for longer than a moment.
+    /// Returns true if a kind of data is refused for longer than a moment.
     pub(crate) fn last(&self) -> bool {
         let state = self.state();
         [&state.records, &state.traces].into_iter().flatten().any(Refusal::lasts)
@@ -105,7 +106,7 @@ mod tests {
         advance(LATE).await;
         assert_eq!(see(Traces, began, false), (false, true));
         assert_eq!(see(Traces, began, true), (false, false));
-        // One try that took as long is enough.
+        // One attempt of this duration suffices.
         let began = Instant::now();
         advance(LATE).await;
         assert_eq!(see(Traces, began, false), (true, true));

@@ -1,4 +1,4 @@
-//! Locking every key of a store with another master key. Each database does this in one transaction.
+//! Locks all keys of a store with another master key. Each database does this in one transaction.
 
 use crate::keys::TenantKeys;
 use crate::master;
@@ -9,20 +9,20 @@ use thinkthrough_core::plane::Tenant;
 /// A change of the master key.
 #[derive(Clone)]
 pub(crate) struct Relock {
-    /// What the key that goes opened in the store. Where that is not there any more, somebody else was first.
+    /// The check of the old key. If the store has another check, another process was faster.
     pub(crate) check: Vec<u8>,
     pub(crate) old: Key,
     pub(crate) new: Key,
 }
 
-/// What became of a change of the master key.
+/// The result of a change of the master key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Relocked {
-    /// All keys of so many tenants are locked with the new one.
+    /// All keys are locked with the new one. The number of tenants.
     Done(u64),
-    /// The store has another key than the one that was to go; nothing was changed.
+    /// The store has another key than `old`. No row was changed.
     Moved,
-    /// This key does not open; nothing was changed.
+    /// This key could not be opened. No row was changed.
     Damaged(String),
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Rows {
 }
 
 impl Relock {
-    /// What stands in the store afterwards; or why nothing may be changed.
+    /// Computes the new rows, or the reason why the store must not be changed.
     pub(crate) fn rows(
         &self,
         install: Option<&InstallRow>,

@@ -1,8 +1,8 @@
-//! Answers of the Responses API that are kept by their ids, so that a caller can go on from one, read it or delete it
-//! where the upstream keeps none itself.
+//! Stored answers of the Responses API. A caller can continue from an answer, read it or delete it if the upstream
+//! does not store it.
 //!
-//! An id is found by its digest under the tenant's own key, and what is kept is sealed for that id. Answers that go on
-//! from each other are one conversation: they stay or go as a whole.
+//! An id is found by its digest under the tenant's own key, and the answer is sealed for that id. Answers that
+//! continue each other are one conversation, which is kept or deleted as a whole.
 
 use crate::clock::now;
 use crate::error::StoreError;
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use thinkthrough_core::plane::Tenant;
 
-/// The answers of one tenant that are kept by their ids. Clones are handles to the same ones.
+/// The stored answers of one tenant. Clones are handles to the same ones.
 #[derive(Clone, Debug)]
 pub struct Responses {
     store: Store,
@@ -31,11 +31,11 @@ pub enum Owner {
     Other,
 }
 
-/// How many answers may stand behind one that is gone on from.
+/// The most answers in a chain.
 const LONGEST: u32 = 1_000;
 
 impl Store {
-    /// The kept answers of a tenant.
+    /// The stored answers of a tenant.
     #[must_use]
     pub fn responses(&self, tenant: &Tenant) -> Responses {
         Responses { store: self.clone(), tenant: tenant.clone() }
@@ -43,7 +43,7 @@ impl Store {
 }
 
 impl Responses {
-    /// Keeps an answer under its id, and the one that it goes on from; one that is there already is replaced.
+    /// Stores an answer under its id, with the id of the answer that it continues. Replaces an existing answer.
     ///
     /// # Errors
     /// When the store cannot be written, or the tenant was erased meanwhile.
@@ -78,8 +78,8 @@ impl Responses {
         self.get(&row_id(provider, id)).await
     }
 
-    /// The owners of resources with these ids at a provider, in one query. Ids that no tenant owns are left out, and an id
-    /// that several tenants own is the tenant's if the tenant is one of them.
+    /// The owners of resources with these ids at a provider, in one query. Ids that no tenant owns are left out, and
+    /// an id that several tenants own is the tenant's if the tenant is one of them.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -108,8 +108,8 @@ impl Responses {
         Ok(found.filter_map(|(id, it)| Some((id.clone(), *owners.get(&**it)?))).collect())
     }
 
-    /// The digest of a resource under the key of the installation. Every tenant computes the same digest, and the table
-    /// alone does not reveal the ids.
+    /// The digest of a resource under the key of the installation. Every tenant computes the same digest, and the
+    /// table alone does not reveal the ids.
     fn resource_digest(&self, provider: &str, id: &str) -> Vec<u8> {
         let key = blake3::derive_key(
             "thinkthrough 2026-11 owners of provider resources",
@@ -148,13 +148,13 @@ impl Responses {
             if self.store.backend().put_response(new).await? {
                 return Ok(());
             }
-            // The tenant was erased meanwhile, and begins anew.
+            // The tenant was erased meanwhile. Create it again.
             self.store.forget(&self.tenant);
         }
         Err(StoreError::Erased(self.tenant.clone()))
     }
 
-    /// The answer with this id, if it is kept.
+    /// The stored answer with this id.
     ///
     /// # Errors
     /// When the store cannot be read, or the answer was altered or damaged.
@@ -162,8 +162,8 @@ impl Responses {
         Ok(self.read(id, 1).await?.pop())
     }
 
-    /// The answer with this id behind those that it goes on from, the first one first; empty where it is not kept.
-    /// One that was deleted or is gone ends the list towards its beginning.
+    /// The answer with this id and all answers before it, first one first. Empty if the answer is not stored. The
+    /// chain starts after the last deleted answer.
     ///
     /// # Errors
     /// When the store cannot be read, or one of the answers was altered or damaged.
@@ -171,7 +171,7 @@ impl Responses {
         self.read(id, LONGEST).await
     }
 
-    /// Deletes the answer with this id; whether it was kept. Those that go on from it stay.
+    /// Deletes the answer with this id. Returns whether it was stored. Answers that continue it stay.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -223,13 +223,13 @@ impl Responses {
     }
 }
 
-/// The id of a resource's row. It begins with a tab, as no id of an answer does.
+/// The row id of a resource. It begins with a tab, so it cannot equal the id of an answer.
 fn row_id(provider: &str, id: &str) -> String {
     format!("\t{provider}\t{id}")
 }
 
 fn digest(keys: &TenantKeys, id: &str) -> [u8; 32] {
-    // A key of its own, so that no digest of an id is ever one that restoration asks for.
+    // A separate key, so that these digests never equal those of restoration.
     let key = blake3::derive_key("thinkthrough 2026-11 ids of kept responses", keys.lookup.bytes());
     *blake3::keyed_hash(&key, id.as_bytes()).as_bytes()
 }

@@ -1,6 +1,6 @@
-//! How long the vault keeps what, and how much of it.
+//! The age and the amount of data that the vault keeps.
 //!
-//! Conversations stay or go as a whole: a thought that is missing in the middle of one is worth less than none.
+//! Conversations are kept or deleted as a whole: one with a missing thought in its middle is worth less than none.
 
 use crate::clock::Moment;
 use crate::error::StoreError;
@@ -10,20 +10,20 @@ use crate::trace::TRACE_AGE;
 use std::time::{Duration, UNIX_EPOCH};
 use thinkthrough_core::plane::Tenant;
 
-/// How long the vault keeps what, and how much of it, and how long traces stay. Conversations of the terminal client are not counted, and stay.
+/// Age and amount of data in the vault, and the age of traces. Conversations of the terminal client are not limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How long a conversation stays that is not used.
+    /// The age at which an unused conversation is deleted.
     pub age: Duration,
-    /// How many bytes a tenant may have.
+    /// The most bytes of a tenant.
     pub bytes: u64,
-    /// How many records a tenant may have.
+    /// The most records of a tenant.
     pub records: u64,
-    /// How long traces stay; `None`: for ever.
+    /// The age at which traces are deleted. `None` keeps them for ever.
     pub traces: Option<Duration>,
-    /// How many traces a tenant may have; the oldest go first.
+    /// The most traces of a tenant. The oldest are deleted first.
     pub tenant_traces: u64,
-    /// How many budgets of sessions, tasks and times a tenant may have; the longest unused go first.
+    /// The most budgets of sessions, tasks and times of a tenant. The longest unused are deleted first.
     pub budgets: u64,
 }
 
@@ -40,30 +40,31 @@ impl Default for Limits {
     }
 }
 
-/// What pruning came to.
+/// The result of pruning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// How many conversations went.
+    /// Number of deleted conversations.
     pub conversations: u64,
-    /// How many records are old and stay for now, because they are many and the clock jumped, or has not been watched
-    /// for an hour.
+    /// Number of old records and traces that stay for now, because they are many and the clock jumped or was watched
+    /// for less than an hour.
     pub held_back: u64,
 }
 
-/// What a tenant has in the store.
+/// The amount of a tenant's data in the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holding {
     /// Conversations of the terminal client.
     pub conversations: u64,
-    /// Answers whose thoughts the vault keeps for clients of the gateway.
+    /// Records in the vault for clients of the gateway.
     pub records: u64,
 }
 
-/// How many conversations, and about how many records, are taken out in one step, so that writers do not wait long.
+/// The most conversations, and the approximate number of records, per deletion step, so that writers do not wait
+/// long.
 const STEP: (u32, i64) = (64, 500);
 
 impl Store {
-    /// What a tenant has; `None` where the store knows no such tenant.
+    /// Counts the data of a tenant. Returns `None` if the store does not know the tenant.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -81,16 +82,16 @@ impl Store {
         }))
     }
 
-    /// Takes out of the vault what was not used for too long, what tenants have too much of, the longest unused first,
-    /// what is left of erased tenants, and facts that do not hold any more. A gateway calls this every minute or so.
+    /// Deletes data from the vault: conversations that were unused for too long, the longest unused ones of a tenant
+    /// above its limits, the rest of erased tenants, and expired facts. A gateway calls this about once a minute.
     ///
-    /// A clock that jumped does not empty the vault: more than a fifth goes for its age only after an hour in which
-    /// both clocks of `now` went alike.
+    /// A clock that jumped does not empty the vault: more than a fifth is deleted for its age only after an hour in
+    /// which both clocks of `now` agreed.
     ///
     /// # Errors
     /// When the store cannot be read or written.
     pub async fn prune(&self, limits: &Limits, now: Moment) -> Result<Pruned, StoreError> {
-        // Of a gateway that was killed, and did not come back.
+        // Take over the journals of gateways that were killed and did not restart.
         self.take_over().await;
         let before = now.wall.checked_sub(limits.age).unwrap_or(UNIX_EPOCH);
         let before = before.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
@@ -108,11 +109,11 @@ impl Store {
         for usage in usage {
             pruned.conversations += self.prune_one(usage, limits, before).await?;
         }
-        // Where whoever erased them was stopped in between.
+        // Finish erasures that were interrupted.
         self.traces().forget_words().await?;
         pruned.held_back += self.prune_traces(limits, now, is_steady).await?;
         self.traces().prune_to(limits.tenant_traces).await?;
-        // Where the clock jumped they are learned anew.
+        // If the clock jumped, facts are simply learned again.
         let today = now.wall.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let today = i64::try_from(today).unwrap_or(i64::MAX);
         self.prune_facts(today).await?;
@@ -122,7 +123,7 @@ impl Store {
         Ok(pruned)
     }
 
-    /// Takes out old traces; gives how many are held back, because they are many and the clock may have jumped.
+    /// Deletes old traces. Returns the number held back, because they are many and the clock may have jumped.
     async fn prune_traces(
         &self,
         limits: &Limits,
@@ -135,7 +136,7 @@ impl Store {
         let before = before.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let (traces, before) = (self.traces(), u64::try_from(before).unwrap_or(u64::MAX));
         let old = traces.older_than(before).await?;
-        // Where there is nothing to do nobody is waited for who writes.
+        // Without old traces, do not wait for the writer.
         if old == 0 {
             return Ok(0);
         }
@@ -171,7 +172,7 @@ impl Store {
             let taken =
                 if step.is_empty() { 0 } else { self.backend().remove_threads(step).await? };
             if taken == 0 {
-                // Nothing is left, or what is left is in use.
+                // All remaining records are gone or in use.
                 break;
             }
             removed += taken;

@@ -1,8 +1,8 @@
-//! New keys for a store that everybody goes on working with.
+//! Rotation of the keys of a store that stays in use.
 //!
-//! A key that the store has is never the only one that is written down nowhere: the source has the new key behind the old
-//! one before anything is locked with it, and the old one goes only when nothing is locked with it any more. So whatever
-//! ends this at any moment leaves a source that opens the store; of two keys, the one that fits counts.
+//! A key in use is always written down: the source has the new key after the old one before the new key locks any
+//! data, and the old key is removed only when it no longer locks any data. So an interruption at any moment leaves a
+//! source that opens the store. If the source has two keys, the store uses the matching one.
 
 use crate::error::StoreError;
 use crate::location::Location;
@@ -13,41 +13,41 @@ use crate::store::Store;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-/// What became of a rotation.
+/// The result of a rotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// How many tenants have a new data key. `None` where only a rotation was ended that had been interrupted.
+    /// Number of tenants with a new data key. `None` if this only finished an interrupted rotation.
     pub tenants: Option<u64>,
-    /// The source has the key before still, in front of the new one; who looks after it takes it out.
+    /// The source still has the old key in front of the new one. The operator has to remove it.
     pub has_old: bool,
-    /// The log of the store still has the keys as they were locked before, because another process reads it.
+    /// The log of the store still contains the keys under the old lock, because another process reads it.
     pub lingers: bool,
 }
 
-/// The keys that a source gives while they are changed.
+/// The old and the new master key during a rotation.
 struct Change {
     old: Key,
     new: Key,
-    /// Where this process itself writes them.
+    /// The key file, if this process writes it.
     file: Option<KeyFile>,
 }
 
-/// A key file that nobody else changes now.
+/// A key file, locked against changes by other processes.
 struct KeyFile {
     path: PathBuf,
     _lock: File,
 }
 
 impl Store {
-    /// Gives the store another master key, and each tenant a data key for what comes from now on; what was stored before
-    /// stays readable. Others go on working meanwhile: they read the key anew when they meet something that is locked
-    /// with it, and use a tenant's new data key within a minute.
+    /// Replaces the master key of the store, and the data key of each tenant for new data. Existing data stays
+    /// readable. Other processes go on working: they read the master key again when they meet data that is locked
+    /// with the new one, and use a tenant's new data key within a minute.
     ///
-    /// The new key is the one that stands behind the old one in the key's source. For the key file of an SQLite store it
-    /// is made here.
+    /// The new master key is the second one in the key's source. For the key file of an SQLite store it is created
+    /// here.
     ///
     /// # Errors
-    /// When the source has no new key and it is not for us to make one, or the store cannot be written.
+    /// When the source has no new key and this process may not create one, or when the store cannot be written.
     pub async fn rotate_keys(&self, location: &Location) -> Result<Rotation, StoreError> {
         let known = self.master().get();
         let (source, location) = (self.master().source().clone(), location.clone());
@@ -56,7 +56,7 @@ impl Store {
         let change = begun.await.map_err(|_| StoreError::Closed)??;
         let mut rotation =
             Rotation { tenants: None, has_old: change.file.is_none(), lingers: false };
-        // The store has the new key already where an earlier rotation did not come to its end.
+        // If an earlier rotation was interrupted, the store may have the new key already.
         if change.new.bytes() != known.key.bytes() {
             let (old, new) = (change.old.clone(), change.new.clone());
             let relock = Relock { check: known.check.clone(), old, new };
@@ -80,7 +80,7 @@ impl Store {
     /// Writes the master key into a new file that only its owner can read.
     ///
     /// # Errors
-    /// When the file is there already or cannot be written.
+    /// When the file already exists or cannot be written.
     pub fn backup_key(&self, file: &Path) -> Result<(), StoreError> {
         master::backup(&self.master().get().key, file)
     }
@@ -94,7 +94,7 @@ fn stays(at: &str, why: &str) -> StoreError {
     StoreError::NotRotated { at: at.to_owned(), message: why.to_owned() }
 }
 
-/// The key that the store has and the one that it gets. The source has both once this returns. Blocks.
+/// Determines the old and the new key. The source has both when this returns. Blocks.
 fn begin(
     source: &KeySource,
     location: &Location,
@@ -120,7 +120,7 @@ fn begin(
             }
             Ok(Change { old: first.clone(), new: new.clone(), file })
         }
-        // Only this machine has the file, because only it has the store.
+        // The store is a file on this machine, so the key file is used on no other machine.
         ([first], Some(file)) if is_old(first) && matches!(location, Location::Sqlite(_)) => {
             let random = Key::random();
             let new = random.map_err(|_| stays(at, "the system gives no random bytes"))?;
@@ -143,7 +143,7 @@ fn begin(
     }
 }
 
-/// Nobody else changes the keys in this folder until the file is dropped.
+/// Locks the folder of a key file against other rotations until the result is dropped.
 fn hold(path: &Path, at: &str) -> Result<KeyFile, StoreError> {
     let no = |error: std::io::Error| StoreError::File {
         path: path.to_owned(),

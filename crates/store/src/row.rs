@@ -1,13 +1,13 @@
-//! What the databases keep: rows whose content is sealed already, and traces, which are masked.
+//! The rows of the databases. Contents of rows are sealed, traces are masked.
 
 use crate::trace::{TraceFilter, summed};
 
-/// What a store has one of.
+/// The single row of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InstallRow {
-    /// What only the right master key opens.
+    /// Only the right master key opens this value.
     pub(crate) key_check: Vec<u8>,
-    /// Locked with the master key; stores of the first schema have none until they are opened anew.
+    /// Locked with the master key. Stores of the first schema lack it until they are opened again.
     pub(crate) install_key: Option<Vec<u8>>,
 }
 
@@ -16,14 +16,14 @@ pub(crate) struct InstallRow {
 pub(crate) struct TenantRow {
     pub(crate) nr: i64,
     pub(crate) lookup_key: Vec<u8>,
-    /// By id; the last one is current.
+    /// Key ids and keys. The last one is current.
     pub(crate) data_keys: Vec<(u32, Vec<u8>)>,
 }
 
 /// A conversation without its messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConversationRow {
-    /// Never used again, so that whoever remembers one cannot hit another conversation.
+    /// Never used again, so that an old number cannot name another conversation.
     pub(crate) nr: i64,
     pub(crate) id: String,
     pub(crate) key_id: u32,
@@ -34,7 +34,7 @@ pub(crate) struct ConversationRow {
     pub(crate) updated_at: i64,
 }
 
-/// A conversation that begins, perhaps with messages.
+/// A new conversation, perhaps with messages.
 #[derive(Clone, Debug)]
 pub(crate) struct NewConversation {
     pub(crate) tenant: i64,
@@ -47,11 +47,11 @@ pub(crate) struct NewConversation {
     pub(crate) now: i64,
 }
 
-/// Messages that go to the end of a conversation.
+/// Messages to append to a conversation.
 #[derive(Clone, Debug)]
 pub(crate) struct Append {
     pub(crate) conversation: i64,
-    /// The position of the first, which the messages are sealed for.
+    /// Position of the first message. The messages are sealed for their positions.
     pub(crate) at: u32,
     pub(crate) messages: Vec<Vec<u8>>,
     /// The drafts that these messages replace.
@@ -60,13 +60,13 @@ pub(crate) struct Append {
     pub(crate) now: i64,
 }
 
-/// What became of an append.
+/// The result of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Appended {
     Done,
-    /// The conversation is not there any more.
+    /// The conversation no longer exists.
     Gone,
-    /// Somebody else appended first; the conversation has this many messages now.
+    /// Another writer appended first. The conversation now has this many messages.
     Moved(u32),
 }
 
@@ -79,14 +79,14 @@ pub(crate) struct DraftRow {
     pub(crate) sealed: Vec<u8>,
 }
 
-/// A record of the vault that is to be kept.
+/// A new record of the vault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NewRecord {
     pub(crate) tenant: i64,
     pub(crate) id: String,
-    /// The record whose conversation it belongs to, where that one is there.
+    /// A record of the same conversation, if it is stored.
     pub(crate) parent: Option<String>,
-    /// The name of its conversation otherwise; one that this record begins needs none.
+    /// The name of the conversation if `parent` is missing. A record that begins a conversation needs no name.
     pub(crate) thread: Option<Vec<u8>>,
     pub(crate) key_id: u32,
     pub(crate) keys: Vec<i64>,
@@ -97,7 +97,7 @@ pub(crate) struct NewRecord {
 }
 
 impl NewRecord {
-    /// What it counts as: its content, and about what rows and indexes take.
+    /// The accounted size in bytes: the content plus an estimate for rows and indexes.
     pub(crate) fn size(&self) -> i64 {
         const ROW: usize = 160;
         const KEY: usize = 24;
@@ -105,7 +105,7 @@ impl NewRecord {
         i64::try_from(size).unwrap_or(i64::MAX)
     }
 
-    /// As it will be read, before its conversation has a number.
+    /// The record as it will be read, before its conversation has a number.
     pub(crate) fn row(&self) -> RecordRow {
         RecordRow {
             number: 0,
@@ -121,7 +121,7 @@ impl NewRecord {
 /// A record of the vault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RecordRow {
-    /// Its number in the database; 0 where it is not there yet.
+    /// Its number in the database, or 0 before it is stored.
     pub(crate) number: i64,
     pub(crate) thread: i64,
     pub(crate) id: String,
@@ -130,17 +130,17 @@ pub(crate) struct RecordRow {
     pub(crate) kept: Vec<u8>,
 }
 
-/// What keys found.
+/// The result of a look-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hit {
-    /// A record of this number that the one who asks has at hand.
+    /// A record that the caller already has, by its number.
     Known(i64),
-    /// Any other one.
+    /// Any other record.
     Read(RecordRow),
 }
 
-/// How many records one key finds at most: the first. The same question with the same answer may have been asked any
-/// number of times, and the first of equal answers goes back.
+/// The most records that one key finds, oldest first. The same question may have got the same answer any number of
+/// times, and the first of equal answers goes back.
 pub(crate) const PER_KEY: i64 = 32;
 
 /// A conversation of the vault.
@@ -153,19 +153,19 @@ pub(crate) struct ThreadRow {
     pub(crate) bytes: i64,
 }
 
-/// What a tenant has in the vault.
+/// The amount that a tenant stores in the vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub(crate) tenant: i64,
-    /// Its keys are there; else nothing of it can be opened any more.
+    /// False if the tenant's keys are gone. Its data cannot be opened then.
     pub(crate) has_keys: bool,
     pub(crate) records: i64,
     pub(crate) bytes: i64,
-    /// How many of the records were not used for long.
+    /// Number of records that were unused for a long time.
     pub(crate) stale: i64,
 }
 
-/// A key of the gateway.
+/// A gateway key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyRow {
     pub(crate) name: String,
@@ -175,7 +175,7 @@ pub(crate) struct KeyRow {
     pub(crate) is_revoked: bool,
 }
 
-/// What a refusal taught about a model, that is to be kept.
+/// A new fact about a model.
 #[derive(Clone, Debug)]
 pub(crate) struct NewFact {
     pub(crate) tenant: i64,
@@ -185,11 +185,11 @@ pub(crate) struct NewFact {
     pub(crate) sealed: Vec<u8>,
     /// Unix milliseconds.
     pub(crate) since: i64,
-    /// How many a tenant has at most; the oldest go.
+    /// The most facts of a tenant. The oldest are deleted.
     pub(crate) most: u32,
 }
 
-/// What a refusal taught about a model.
+/// A fact about a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FactRow {
     /// Never used again.
@@ -201,23 +201,24 @@ pub(crate) struct FactRow {
     pub(crate) sealed: Vec<u8>,
     /// Unix milliseconds.
     pub(crate) since: i64,
-    /// Another one than before where the tenant was erased and came back.
+    /// Differs from before if the tenant was erased and came back.
     pub(crate) tenant_nr: i64,
 }
 
-/// What differs whenever the facts do: how many there are, and the sum of their numbers, of which none is used again.
+/// The number of facts and the sum of their numbers. Numbers are never used again, so it differs whenever the facts
+/// do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FactMark {
     pub(crate) count: i64,
     pub(crate) sum: i64,
 }
 
-/// An answer that is to be kept by its id.
+/// A new answer, stored by its id.
 #[derive(Clone, Debug)]
 pub(crate) struct NewResponse {
     pub(crate) tenant: i64,
     pub(crate) id: Vec<u8>,
-    /// The one that it goes on from, and whose conversation it belongs to.
+    /// The previous answer, whose conversation it continues.
     pub(crate) previous: Option<Vec<u8>>,
     /// The digest by which every tenant finds the owner of a provider resource.
     pub(crate) resource: Option<Vec<u8>>,
@@ -228,12 +229,12 @@ pub(crate) struct NewResponse {
 }
 
 impl NewResponse {
-    /// What it counts as.
+    /// The accounted size in bytes.
     pub(crate) fn size(&self) -> i64 {
         NewResponse::size_of(i64::try_from(self.sealed.len()).unwrap_or(i64::MAX))
     }
 
-    /// What an answer of this length counts as: its content, and about what row and index take.
+    /// The accounted size of an answer of this length: the content plus an estimate for row and index.
     pub(crate) fn size_of(len: i64) -> i64 {
         len.saturating_add(160)
     }
@@ -247,7 +248,7 @@ pub(crate) struct OwnerRow {
     pub(crate) thread: i64,
 }
 
-/// An answer that is kept by its id.
+/// An answer, stored by its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResponseRow {
     pub(crate) thread: i64,
@@ -256,7 +257,7 @@ pub(crate) struct ResponseRow {
     pub(crate) sealed: Vec<u8>,
 }
 
-/// A generation as people see it.
+/// A trace as people see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TraceRow {
     pub(crate) id: String,
@@ -291,13 +292,13 @@ impl TraceRow {
         total_tokens, duration_ms, sealed_bytes, input_tokens, output_tokens, cached_tokens, \
         why, cost_micro_usd";
 
-    /// What it counts as: its texts, and about what row and indexes take.
+    /// The accounted size in bytes: the texts plus an estimate for row and indexes.
     pub(crate) fn size(&self) -> usize {
         const ROW: usize = 400;
         ROW + self.texts().iter().map(|text| text.len()).sum::<usize>()
     }
 
-    /// Its texts in the order of the columns. Stands in journals: the order never changes.
+    /// The texts in the order of the columns. Journals contain them in this order, so it never changes.
     pub(crate) fn texts(&self) -> [&str; 11] {
         [
             &self.id,
@@ -314,19 +315,19 @@ impl TraceRow {
         ]
     }
 
-    /// Its numbers in the order of the columns, as [`TraceRow::texts`].
+    /// The known numbers in the order of the columns. Journals contain them in this order too.
     pub(crate) fn numbers(&self) -> [i64; 5] {
         let TraceRow { created_at, reasoning_tokens, total_tokens, duration, sealed_bytes, .. } =
             *self;
         [created_at, reasoning_tokens, total_tokens, duration, sealed_bytes]
     }
 
-    /// The numbers that may be unknown in the order of the columns, as [`TraceRow::texts`].
+    /// The optional numbers in the order of the columns. Journals contain them in this order too.
     pub(crate) fn maybe(&self) -> [Option<i64>; 4] {
         [self.input_tokens, self.output_tokens, self.cached_tokens, self.cost]
     }
 
-    /// A row of what [`TraceRow::texts`], [`TraceRow::numbers`] and [`TraceRow::maybe`] give.
+    /// Builds a row from the values of [`TraceRow::texts`], [`TraceRow::numbers`] and [`TraceRow::maybe`].
     pub(crate) fn of(texts: [String; 11], numbers: [i64; 5], maybe: [Option<i64>; 4]) -> Self {
         let [id, tenant, session, run, model, provider, thought, answer, metadata, state, why] =
             texts;
@@ -356,7 +357,7 @@ impl TraceRow {
         }
     }
 
-    /// The same, with no more than so many letters of the texts, and without what only explains.
+    /// The columns for a query. With `brief`, the texts are cut to so many letters and `why` is empty.
     pub(crate) fn columns(brief: Option<usize>) -> String {
         let Some(most) = brief else { return Self::COLUMNS.to_owned() };
         ["reasoning_text", "response_text"]
@@ -368,7 +369,7 @@ impl TraceRow {
     }
 }
 
-/// Traces summed up: model, provider, tenant and client, and the numbers in the order in which [`SumRow::columns`] has them.
+/// Sums of traces: model, provider, tenant and client, and the numbers in the order of [`SumRow::columns`].
 #[derive(Debug)]
 pub(crate) struct SumRow {
     pub(crate) names: [String; 4],
@@ -376,10 +377,10 @@ pub(crate) struct SumRow {
 }
 
 impl SumRow {
-    /// No more stretches of time times models are given.
+    /// The most rows (time buckets times models) of a query.
     pub(crate) const MOST: u32 = 5_000;
 
-    /// The columns, for stretches of so many milliseconds; `outcome` reads a number of the metadata by its name, and
+    /// The columns for buckets of `bucket` milliseconds. `outcome` reads a number of the metadata by its name, and
     /// `client` the name of the client's program.
     pub(crate) fn columns(bucket: i64, outcome: impl Fn(&str) -> String, client: &str) -> String {
         let sum = summed;
@@ -404,14 +405,14 @@ impl SumRow {
         columns.join(", ")
     }
 
-    /// What stands behind the conditions.
+    /// The end of the query, after the conditions.
     pub(crate) fn grouped() -> String {
         let most = Self::MOST;
         format!("GROUP BY model, provider, tenant, client, began ORDER BY began DESC LIMIT {most}")
     }
 }
 
-/// The traces of a session summed up, in the order in which [`SessionRow::select`] has it.
+/// The sums of a session, in the order of [`SessionRow::select`].
 #[derive(Debug)]
 pub(crate) struct SessionRow {
     /// Session, tenant, newest trace, and the models with commas between them.
@@ -421,7 +422,7 @@ pub(crate) struct SessionRow {
 }
 
 impl SessionRow {
-    /// The sessions that fulfil `all`, so many, the one with the newest trace first.
+    /// Selects at most `limit` sessions that fulfil `all`, with the newest trace first.
     pub(crate) fn select(all: &str, limit: u32) -> String {
         format!(
             "SELECT session_key, tenant, last_id, models, last_at, first_at, requests, \
@@ -430,7 +431,7 @@ impl SessionRow {
         )
     }
 
-    /// What sessions must be like: what is asked of traces is asked of their newest ones.
+    /// The conditions for sessions. A session matches if its newest trace matches.
     pub(crate) fn conditions(filter: &TraceFilter) -> Vec<(&'static str, Vec<Bound>)> {
         let columns = [
             "(SELECT model FROM reasoning_traces WHERE id = last_id) =",
@@ -450,13 +451,13 @@ pub(crate) enum Bound {
     Text(String),
 }
 
-/// What rows must be like: the comparison, and what with. Two values mean a pair.
+/// The conditions for rows: each comparison with its values. Two values mean a pair.
 pub(crate) fn conditions(filter: &TraceFilter) -> Vec<(&'static str, Vec<Bound>)> {
     let after = "(created_at, reasoning_traces.id) <";
     compared(filter, ["model =", "provider =", "created_at >=", "created_at <", after])
 }
 
-/// The comparisons of model, provider, both ends of time, and the place behind which to go on, with what they are for.
+/// The comparisons of model, provider, both ends of time, and the place after which to go on, with their values.
 fn compared(
     filter: &TraceFilter,
     [model, provider, since, until, after]: [&'static str; 5],

@@ -1,22 +1,22 @@
-//! What a gateway holds of budgets, and spent without the database's knowledge, as it is written down.
+//! A journal of the budget leases of this gateway, and of the amounts spent from them that are not reported yet.
 //!
-//! A gateway spends its slice of a budget without asking, and reports that behind the answers. What is not reported yet
-//! stands here, in a journal of its own, as does that it holds a slice at all; while the database is away nothing else
-//! knows it. What becomes of that when the process ends is in `slicing.rs`.
+//! A gateway spends its lease of a budget without asking, and reports the amount after the answers. Until then only
+//! this journal knows the amount, and also that there is a lease. The code for leases of ended processes is in
+//! `slicing.rs`.
 //!
-//! An entry says all that is to be known of one holder, so that its last one counts. Entries are taken in their order:
-//! those that still count and stand in the way of many others are written once more, behind them.
+//! An entry is the complete state of one holder, so only the holder's last entry counts. The journal frees entries in
+//! their order, so an old entry that still counts is copied to the end if it blocks many others.
 
 use crate::journal::{Journal, Queued, Spot};
 use crate::ledger_row::SliceRow;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// So many entries that count no more may stand in a journal, for each that does and besides.
+/// The most outdated entries in a journal: `LOOSE` for each valid one, plus `SPARE`.
 const LOOSE: usize = 4;
 const SPARE: usize = 64;
 
-/// What this process wrote down. Clones are handles to the same.
+/// The leases in the journal of this process. Clones are handles to the same.
 #[derive(Clone, Default)]
 pub(crate) struct Slices(Arc<Inner>);
 
@@ -24,31 +24,31 @@ pub(crate) struct Slices(Arc<Inner>);
 struct Inner {
     journal: OnceLock<Journal>,
     written: Mutex<Written>,
-    /// One at a time cleans up.
+    /// Admits one clean-up at a time.
     cleaning: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct Written {
-    /// All entries that were not taken, in the order in which they stand.
+    /// All entries that are still in the journal, in its order.
     entries: VecDeque<(Arc<SliceRow>, Spot)>,
-    /// The one that counts of each holder, by its order.
+    /// The order of the valid entry of each holder.
     counts: HashMap<String, u64>,
     last: u64,
 }
 
-/// An entry on its way into the journal.
+/// An entry to append to the journal.
 struct HandedOver {
     slices: Slices,
     row: [Arc<SliceRow>; 1],
-    /// It says again what one before it says.
+    /// True for a copy of an older entry.
     is_copy: bool,
 }
 
 impl Queued for HandedOver {
     type Row = SliceRow;
 
-    // Nobody is asked for it as long as its process lives.
+    // Entries are read only after their process has ended.
     const IS_LOOKED_UP: bool = false;
 
     fn rows(&self) -> &[Arc<SliceRow>] {
@@ -66,18 +66,18 @@ impl Queued for HandedOver {
 }
 
 impl Slices {
-    /// They stand in this journal, unless there is one already.
+    /// Uses this journal, unless there is one already.
     pub(crate) fn keep_in(&self, journal: Journal) {
-        // The first one stays: it holds what was written so far.
+        // The first journal stays, because it contains the entries so far.
         drop(self.0.journal.set(journal));
     }
 
-    /// What they stand in.
+    /// The journal, if there is one.
     pub(crate) fn journal(&self) -> Option<&Journal> {
         self.0.journal.get()
     }
 
-    /// This is the case of a holder now. Calls for one holder come one after the other.
+    /// Writes the new state of a holder. Calls for one holder must not overlap.
     pub(crate) async fn note(&self, mut row: SliceRow) {
         let Some(journal) = self.journal() else { return };
         {
@@ -90,7 +90,7 @@ impl Slices {
         }
     }
 
-    /// This holder holds nothing any more, and its ledger heard everything.
+    /// Drops the entries of a holder without a lease whose amounts are all reported.
     pub(crate) async fn forget(&self, holder: &str) {
         let was_there = self.written().counts.remove(holder).is_some();
         if let Some(journal) = self.journal().filter(|_| was_there) {
@@ -103,9 +103,9 @@ impl Slices {
         journal.append(handed_over).await.is_ok()
     }
 
-    /// Takes away what counts no more.
+    /// Frees entries that are outdated.
     async fn clean(&self, journal: &Journal) {
-        // Somebody else's turn is good for both.
+        // A clean-up in progress does this work too.
         let Ok(_one) = self.0.cleaning.try_lock() else { return };
         loop {
             let (spots, first) = self.written().loose();
@@ -113,7 +113,7 @@ impl Slices {
                 journal.taken(spots).await;
             }
             let Some(first) = first else { return };
-            // The copy stands behind the others, and says the same.
+            // The copy at the end replaces the entry at the front.
             if !self.write(journal, SliceRow::clone(&first), true).await {
                 return;
             }
@@ -126,7 +126,7 @@ impl Slices {
         self.0.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nothing is written for a while.
+    /// Stops writing for now and closes the journal.
     pub(crate) async fn close(&self) {
         if let Some(journal) = self.journal() {
             journal.close().await;
@@ -139,8 +139,8 @@ impl Written {
         self.counts.get(&row.holder) == Some(&row.order)
     }
 
-    /// Those at the beginning that count no more, if they are worth a write; and the first one behind them, if it stands
-    /// in the way of too many others.
+    /// Takes the outdated entries at the front if there are enough for a write. Also returns the first valid entry if
+    /// it blocks too many others.
     fn loose(&mut self) -> (Vec<Spot>, Option<Arc<SliceRow>>) {
         let count = self.entries.iter().take_while(|(row, _)| !self.counts(row)).count();
         let is_long = self.entries.len() > SPARE + LOOSE * self.counts.len();

@@ -1,7 +1,7 @@
-//! How what a gateway holds of budgets, and spent of them, outlives its sudden end.
+//! Keeps budgets correct after a crash of a gateway.
 //!
-//! Whoever finds the journal of a process that is gone, as its lock went with it, [ends](Ledger::end) its slices: what it
-//! spent is booked, and what it held is there for others.
+//! When a process is gone, it no longer locks its journal. Another process then reads the journal and
+//! [ends](Ledger::end) its leases: the spent amounts are booked, and the rest is released.
 //!
 //! [Ledger::end]: thinkthrough_limits::Ledger::end
 
@@ -18,14 +18,14 @@ use tokio::time::sleep;
 
 /// The longest journal that is read.
 const LONGEST: u64 = 64 << 20;
-/// So often an entry is tried that the database does not take though it takes others.
+/// The most attempts for an entry that the database rejects while it accepts others.
 const TRIES: u32 = 5;
-/// The pauses between two tries grow from the first of these to the second.
+/// The pause between two attempts grows from the first value to the second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
 
 impl Ledgers {
-    /// Writes down what the ledger may not have heard of a holder, and that it may hold a slice, so that the sudden end of
-    /// this process changes nothing in the books. Calls for one holder come one after the other.
+    /// Writes to the journal that a holder may have a lease, and the amount that its ledger may not know yet. So a
+    /// crash of this process does not change the books. Calls for one holder must not overlap.
     pub async fn note(&self, key: &LedgerKey, holder: &str, unheard: Unheard) {
         let slices = self.store().slices();
         let LedgerKey { tenant, name } = key.clone();
@@ -34,18 +34,18 @@ impl Ledgers {
         said.into_iter().for_each(|said| self.store().note(said));
     }
 
-    /// This holder holds nothing any more, and its ledger heard everything.
+    /// Drops the entries of a holder without a lease whose amounts are all reported.
     pub async fn forget(&self, holder: &str) {
         self.store().slices().forget(holder).await;
     }
 }
 
 impl Store {
-    /// Ends the slices of processes that ended themselves, beside everything else.
+    /// Ends the leases of ended processes, in the background.
     pub(crate) async fn take_slices_over(&self) {
         let Some(journal) = self.slices().journal() else { return };
         let mut left = Vec::new();
-        // Of one holder the entries may stand in several files: all are read before the first one is ended.
+        // Entries of one holder may be in several files, so all files are read first.
         loop {
             let journal = journal.clone();
             let next = spawn_blocking(move || journal.left_behind::<SliceRow>(LONGEST)).await;
@@ -59,7 +59,7 @@ impl Store {
     }
 }
 
-/// Ends these slices, however long the database is away.
+/// Ends these leases. Waits as long as the database is down.
 async fn end_all(store: Store, journal: Journal, left: Vec<(SliceRow, Spot)>) {
     let (mut last, mut spots) = (HashMap::<String, SliceRow>::new(), Vec::new());
     for (row, spot) in left {
@@ -80,7 +80,7 @@ async fn end_all(store: Store, journal: Journal, left: Vec<(SliceRow, Spot)>) {
     journal.taken(spots).await;
 }
 
-/// Ends one; fails where the database takes others and not this one.
+/// Ends one lease. Fails if the database rejects it but accepts others.
 async fn end(store: &Store, row: &SliceRow) -> Result<(), StoreError> {
     let [mut pause, longest] = PAUSES;
     let mut tries = 0;

@@ -1,5 +1,5 @@
-//! Where traces are that the database has not taken yet: in a journal of their own, which the sudden end of this process
-//! does not undo, else in memory.
+//! The queue of traces that are not in the database yet. They are in a journal, which survives a crash of this
+//! process, or else in memory.
 
 use crate::journal::{Journal, Spot};
 use crate::row::TraceRow;
@@ -11,35 +11,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// How many bytes of traces may wait for a store that stands still.
+/// The most bytes of queued traces while a store does not answer.
 const LIMIT: usize = 64 << 20;
-/// How many traces one commit takes.
+/// The number of traces in one commit.
 const BATCH: usize = 256;
-/// How long traces in the journal wait for others before they are committed together: a commit costs as much as it
-/// changes pages, and these are the same ones for many traces.
+/// The time that traces in the journal wait for a common commit. The cost of a commit grows with the changed pages,
+/// and many traces change the same ones.
 const GATHERED: Duration = Duration::from_millis(250);
 
-/// Is told the tenant and the id of a trace that the database will never have.
+/// Called with the tenant and the id of a trace that was lost.
 pub type LostTrace = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
-/// Where a trace is that the database has not taken yet.
+/// The place of a queued trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TracePlace {
-    /// It stands in a journal: the end of this process does not lose it.
+    /// In a journal. The end of this process does not lose it.
     Spooled,
-    /// It is in memory.
+    /// In memory only.
     Waiting,
 }
 
-/// What the database has not taken.
+/// The queue of traces.
 pub(crate) struct Spool {
     pub(crate) waiting: Waiting<Batch>,
     journal: OnceLock<Journal>,
-    /// By the trace's id.
+    /// The places by trace id.
     places: Mutex<HashMap<String, Place>>,
-    /// The process is about to end: what search does not find yet, the next one indexes.
+    /// True shortly before the process ends. The next process indexes the rest.
     is_closing: AtomicBool,
-    /// Words could not be indexed when that was tried last.
+    /// True if the last attempt to index words failed.
     is_failing: AtomicBool,
     unindexed: Mutex<Unindexed>,
 }
@@ -49,11 +49,11 @@ struct Place {
     is_spooled: bool,
 }
 
-/// Traces that came together.
+/// Traces that were queued together.
 pub(crate) struct Batch {
     pub(crate) rows: Vec<Arc<TraceRow>>,
     pub(crate) lost: Option<LostTrace>,
-    /// Where they stand in the journal.
+    /// The position in the journal.
     pub(crate) spot: Option<Spot>,
     pub(crate) _room: Room,
 }
@@ -65,7 +65,7 @@ impl Waits for Batch {
 }
 
 impl Spool {
-    /// Nothing is indexed any more once this comes back.
+    /// Stops indexing. Returns when a step in progress has ended.
     pub(crate) async fn ends_indexing(&self) {
         self.is_closing.store(true, Ordering::Relaxed);
         drop(self.waiting.turn().await);
@@ -75,27 +75,28 @@ impl Spool {
         self.is_closing.load(Ordering::Relaxed)
     }
 
-    /// Words were indexed.
+    /// Notes that indexing works.
     pub(crate) fn indexes(&self) {
         self.is_failing.store(false, Ordering::Relaxed);
     }
 
-    /// Words could not be indexed; says whether that is new, and to be told.
+    /// Notes that indexing failed. Returns true if it worked before, so that the caller reports it.
     pub(crate) fn fails_to_index(&self) -> bool {
         !self.is_failing.swap(true, Ordering::Relaxed)
     }
 
-    /// The traces that this process committed and nobody indexed yet.
+    /// The counter of traces that this process committed and that are not indexed yet.
     pub(crate) fn unindexed(&self) -> MutexGuard<'_, Unindexed> {
         self.unindexed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns when the next commit is due. The end of this process would lose traces in memory, so these do not wait.
+    /// Returns when the next commit is due. Traces in memory are not delayed, because the end of this process would
+    /// lose them.
     pub(crate) async fn gathered(&self) {
         self.waiting.gathered(if self.in_memory() > 0 { SOON } else { GATHERED }).await;
     }
 
-    /// With the journal that keeps them meanwhile.
+    /// Creates a queue, perhaps with a journal.
     pub(crate) fn new(journal: Option<Journal>) -> Self {
         let spool = Spool {
             waiting: Waiting::new(LIMIT, BATCH),
@@ -109,18 +110,18 @@ impl Spool {
         spool
     }
 
-    /// This journal keeps them meanwhile, unless there is one already.
+    /// Uses this journal, unless there is one already.
     pub(crate) fn keep_in(&self, journal: Journal) {
-        // The first one stays: what waits stands in it.
+        // The first journal stays, because it contains queued traces.
         drop(self.journal.set(journal));
     }
 
-    /// What keeps them meanwhile.
+    /// The journal, if there is one.
     pub(crate) fn journal(&self) -> Option<&Journal> {
         self.journal.get()
     }
 
-    /// Where this trace is, and whose it is.
+    /// The place and the tenant of a queued trace.
     pub(crate) fn place(&self, id: &str) -> Option<(TracePlace, String)> {
         let places = self.places();
         let Place { tenant, is_spooled } = places.get(id)?;
@@ -128,12 +129,12 @@ impl Spool {
         Some((place, tenant.clone()))
     }
 
-    /// How many wait.
+    /// Number of queued traces.
     pub(crate) fn len(&self) -> usize {
         self.places().len()
     }
 
-    /// How many wait in memory alone.
+    /// Number of traces that are only in memory.
     pub(crate) fn in_memory(&self) -> usize {
         self.places().values().filter(|place| !place.is_spooled).count()
     }
@@ -142,7 +143,7 @@ impl Spool {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// These wait from now on. Says whether somebody has to see to them who has not been told so yet.
+    /// Adds traces. Returns true if the caller has to start a writer task.
     pub(crate) fn add(&self, batch: Batch) -> bool {
         {
             let mut places = self.places();
@@ -160,17 +161,17 @@ impl Spool {
         batches.iter().flat_map(|batch| &batch.rows).for_each(|row| _ = places.remove(&row.id));
     }
 
-    /// They are taken, or lost.
+    /// Removes traces that were stored or lost.
     pub(crate) async fn end(&self, batches: Vec<Batch>) {
         self.forget(&batches);
         let spots: Vec<Spot> = batches.into_iter().filter_map(|batch| batch.spot).collect();
-        // One that another process left, or that was written before the store was open, goes the same way.
+        // Entries of other processes, or from before the store was open, are freed in the same way.
         if let Some(journal) = self.journal().filter(|_| !spots.is_empty()) {
             journal.taken(spots).await;
         }
     }
 
-    /// Nothing is written for a while.
+    /// Stops writing for now and closes the journal.
     pub(crate) async fn close(&self) {
         if let Some(journal) = self.journal() {
             journal.close().await;

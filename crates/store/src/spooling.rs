@@ -1,7 +1,7 @@
-//! How traces come into the database.
+//! Writes queued traces to the database.
 //!
-//! Whoever makes a trace does not wait for its commit: it is [spooled](crate::spool), and the database takes it some
-//! milliseconds later, with others. A trace is taken once however often it is met, because of its id.
+//! The maker of a trace does not wait for its commit. The trace goes to the [queue](crate::spool), and the database
+//! receives it some milliseconds later, together with others. Its id makes sure that it is stored only once.
 
 use crate::error::StoreError;
 use crate::journal::{Holds, Journal, Queued, Spot};
@@ -17,16 +17,16 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 
-/// How many bytes of traces stand in one entry of the queue, unless one alone has more.
+/// The most bytes of traces in one entry of the queue. Only a single larger trace exceeds it.
 const LARGE: usize = 1 << 20;
-/// The pauses between two tries grow from the first of these to the second.
+/// The pause between two attempts grows from the first value to the second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
-/// How long whoever opens a store waits until it has taken what was left behind.
+/// The longest time that opening a store waits for the traces of ended processes.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How many traces are read for the index of words at once.
+/// The most traces that one step adds to the index of words.
 pub(crate) const INDEXED: u32 = 256;
 
-/// Traces on their way into the journal.
+/// Traces to append to the journal.
 struct HandedOver {
     store: Store,
     batch: Batch,
@@ -35,7 +35,7 @@ struct HandedOver {
 impl Queued for HandedOver {
     type Row = TraceRow;
 
-    // Nobody is asked for a trace next.
+    // No request looks up a trace that was just made.
     const IS_LOOKED_UP: bool = false;
 
     fn rows(&self) -> &[Arc<TraceRow>] {
@@ -48,7 +48,7 @@ impl Queued for HandedOver {
 }
 
 impl Store {
-    /// Takes traces, as far as there is room; gives back what found none.
+    /// Queues traces as far as there is room, and returns the refused ones.
     pub(crate) async fn hand_over_traces(
         &self,
         rows: Vec<TraceRow>,
@@ -82,19 +82,19 @@ impl Store {
         }
     }
 
-    /// Traces that a server has not taken yet stand in a journal in this folder from now on, and what it has not heard of
-    /// budgets in another one, where the end of this process does not lose them; what a process that ended left there is
-    /// taken now. A store in a file has its journals beside it.
+    /// Keeps queued traces and unreported budget amounts of a database server in journals in this folder, so that the
+    /// end of this process does not lose them. Sends the entries that ended processes left there to the database. A
+    /// store in a file has its journals next to it.
     pub async fn spool_in(&self, folder: &Path) {
         if self.spool().journal().is_some() {
             return;
         }
-        // Several stores may have theirs in one folder.
+        // Several stores may share a folder.
         let name = blake3::keyed_hash(self.install_key().bytes(), b"the spool of a store");
         let name = name.as_bytes().first_chunk::<8>().map(|name| hex(name)).unwrap_or_default();
         let at = folder.join(format!("server-{name}"));
         let folder = folder.to_owned();
-        // What cannot be made now is said when a trace is to be written there.
+        // If this fails, the first write to the journal reports the error.
         drop(spawn_blocking(move || private_folder(&folder)).await);
         self.spool().keep_in(Journal::new(&at, self.install_key(), Holds::Traces));
         self.slices().keep_in(Journal::new(&at, self.install_key(), Holds::Slices));
@@ -102,25 +102,25 @@ impl Store {
         self.take_slices_over().await;
     }
 
-    /// The database takes them soon.
+    /// Adds traces to the queue and starts its writer if necessary.
     fn queue_traces(&self, batch: Batch) {
         if self.spool().add(batch)
-            // The end of a runtime leaves it to the next process.
+            // Without a runtime the next process writes the traces.
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             runtime.spawn(see_to_all(self.clone()));
         }
     }
 
-    /// What waits in memory goes into the journal, where that can be written again.
+    /// Writes traces that wait in memory into the journal, once it can be written again.
     pub(crate) async fn spool_again(&self) {
         let spool = self.spool();
         let Some(journal) = spool.journal() else { return };
-        // Nobody takes what is on its way.
+        // The turn keeps the writer from taking these traces meanwhile.
         let _turn = spool.waiting.turn().await;
         let mut in_memory = spool.waiting.take_those(|batch| batch.spot.is_none()).into_iter();
         while let Some(batch) = in_memory.next() {
-            // What is written goes behind the others, as the journal has it.
+            // The queue must have the order of the journal, so the batch goes to its end.
             let handed_over = HandedOver { store: self.clone(), batch };
             if let Err(HandedOver { batch, .. }) = journal.append_beside(handed_over).await {
                 let left = std::iter::once(batch).chain(in_memory).collect();
@@ -129,21 +129,21 @@ impl Store {
         }
     }
 
-    /// How many traces stand nowhere but in memory, so that the end of this process loses them.
+    /// Number of traces that are only in memory. The end of this process loses them.
     #[must_use]
     pub fn traces_in_memory(&self) -> usize {
         self.spool().in_memory()
     }
 
-    /// Writes the traces that wait, and comes back when that is done, or cannot be done now.
+    /// Writes all pending traces. Returns when they are stored, or when the store fails.
     pub(crate) async fn flush_traces(&self) {
         let store = self.clone();
-        // Whoever waits may go away, and what was begun comes to its end.
+        // A task of its own, so that a cancelled caller does not interrupt a commit.
         let all = tokio::spawn(async move { while let Ok(true) = store.take_traces().await {} });
         drop(all.await);
     }
 
-    /// The database takes what comes next. `false`: nothing waits.
+    /// Writes the next batches to the database. Returns `false` if the queue is empty.
     async fn take_traces(&self) -> Result<bool, StoreError> {
         let spool = self.spool();
         let _turn = spool.waiting.turn().await;
@@ -168,7 +168,7 @@ impl Store {
         Ok(true)
     }
 
-    /// Indexes the next traces. Not while others are written, nor behind the end.
+    /// Indexes the next traces. Waits while a batch is written, and does nothing once the queue is closing.
     async fn index_next(&self) {
         let spool = self.spool();
         let _turn = spool.waiting.turn().await;
@@ -178,17 +178,17 @@ impl Store {
         };
         match &indexed {
             Ok(_) => spool.indexes(),
-            // That the store stands still is told where it takes no traces.
+            // If the whole store fails, the writer of traces reports it.
             Err(error) if !error.is_everybodys() && spool.fails_to_index() => {
                 self.note(format!("new traces are not found by a search, nor summed up: {error}"));
             }
             Err(_) => {}
         }
-        // Traces that cannot be indexed now are indexed with the next ones.
+        // If indexing failed, the next call indexes these traces too.
         spool.unindexed().take(indexed.unwrap_or_default());
     }
 
-    /// What waits comes into the database here.
+    /// Writes traces to the database.
     async fn add_traces(&self, rows: Vec<Arc<TraceRow>>) -> Result<(), StoreError> {
         let began = Instant::now();
         let added = self.backend().add_traces(rows).await;
@@ -196,14 +196,15 @@ impl Store {
         added
     }
 
-    /// They could not be taken together. Where the store takes others, what it does not take by itself is lost; where it
-    /// takes nothing, or [is to take nothing](StoreError::stops_all), all of it waits.
+    /// Writes the traces one by one after a batch failed. If the store rejects one trace but accepts others, that
+    /// trace is dropped. If the store accepts none, or [writes must stop](StoreError::stops_all), all traces stay in
+    /// the queue.
     async fn take_each_trace(
         &self,
         batches: &[Batch],
         error: StoreError,
     ) -> Result<(), StoreError> {
-        // Whoever does not answer a question either is not asked for each.
+        // If the store does not answer a read either, single writes are pointless.
         if error.stops_all() || self.backend().install().await.is_err() {
             return Err(error);
         }
@@ -217,7 +218,7 @@ impl Store {
         if refused.len() == count {
             return Err(error);
         }
-        // What was refused before the store took one may have been refused for a reason that is gone by now.
+        // The cause of a refusal may be gone since the store accepted another trace, so try once more.
         for (row, tell) in self.refused(refused).await? {
             match tell {
                 Some(tell) => tell(&row.tenant, &row.id),
@@ -227,7 +228,7 @@ impl Store {
         Ok(())
     }
 
-    /// Those of these traces that the database does not take.
+    /// Writes each trace by itself and returns the rejected ones.
     async fn refused(&self, rows: Vec<ToTell>) -> Result<Vec<ToTell>, StoreError> {
         let mut refused = Vec::new();
         for (row, tell) in rows {
@@ -240,15 +241,15 @@ impl Store {
         Ok(refused)
     }
 
-    /// Takes the traces that processes which ended left in their journals. Comes back when the database has them, or does
-    /// not take them now.
+    /// Queues the traces that ended processes left in their journals. Returns when the database has them, or refuses
+    /// them for now.
     pub(crate) async fn take_traces_over(&self) {
         if let Some(journal) = self.spool().journal() {
             self.take_traces_of(journal).await;
         }
     }
 
-    /// Takes those that such processes left in a journal like this.
+    /// Queues the traces that ended processes left next to this journal.
     pub(crate) async fn take_traces_of(&self, journal: &Journal) {
         let mut is_any = false;
         loop {
@@ -263,14 +264,14 @@ impl Store {
                 is_any = true;
             }
         }
-        // Who does not take records now takes no traces. Later that is done beside everything else.
+        // If records are still pending, the store takes no traces either. The writer sends them later.
         if is_any && self.waiting().bytes() == 0 {
             drop(timeout(PATIENCE, self.flush_traces()).await);
         }
     }
 }
 
-/// A trace, and who is told if it is lost.
+/// A trace, and the callback for its loss.
 type ToTell = (Arc<TraceRow>, Option<LostTrace>);
 
 async fn see_to_all(store: Store) {

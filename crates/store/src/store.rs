@@ -153,8 +153,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Destroys the keys of a tenant and all data locked with them. Returns the number of its conversations, or `None`
-    /// if the store does not know the tenant.
+    /// Destroys the keys of a tenant and all data locked with them. Returns the number of its conversations, or
+    /// `None` if the store does not know the tenant.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -183,8 +183,8 @@ impl Store {
         removed
     }
 
-    /// Gives a tenant a new data key for later data. Earlier data stays readable. Returns the number of the new key, or
-    /// `None` if the store does not know the tenant.
+    /// Gives a tenant a new data key for later data. Earlier data stays readable. Returns the number of the new key,
+    /// or `None` if the store does not know the tenant.
     ///
     /// Other processes continue with the key that they have, and can read data under the new one.
     ///

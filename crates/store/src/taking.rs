@@ -60,11 +60,11 @@ impl Queued for HandedOver {
 pub struct Backlog {
     /// Bytes of pending records in the journal and in memory.
     pub bytes: u64,
-    /// Answers that waited for a commit since the process began, because the journal could not be written, was full, or
-    /// got too large a record.
+    /// Answers that waited for a commit since the process began, because the journal could not be written, was full,
+    /// or got too large a record.
     pub fallbacks: u64,
-    /// Whether the database has refused all writes for more than a moment: its disk is full, another process locks it,
-    /// or a part is damaged. Reads may still work.
+    /// Whether the database has refused all writes for more than a moment: its disk is full, another process locks
+    /// it, or a part is damaged. Reads may still work.
     pub is_refused: bool,
 }
 
@@ -85,8 +85,8 @@ impl Store {
         }
     }
 
-    /// Commits the [pending records](crate::Vault::hand_over), as far as that is possible now. Call it at the end of a
-    /// process.
+    /// Commits the [pending records](crate::Vault::hand_over), as far as that is possible now. Call it at the end of
+    /// a process.
     pub async fn flush(&self) {
         let store = self.clone();
         // Spawned, so that the commit completes even if the caller goes away.
@@ -148,9 +148,9 @@ impl Store {
         added
     }
 
-    /// Commits the answers of a failed batch one by one. If the store accepts some, an answer that fails alone is lost.
-    /// If it accepts none, or after an error that [stops all writes](StoreError::stops_all), the answers in the journal
-    /// stay pending.
+    /// Commits the answers of a failed batch one by one. If the store accepts some, an answer that fails alone is
+    /// lost. If it accepts none, or after an error that [stops all writes](StoreError::stops_all), the answers in the
+    /// journal stay pending.
     async fn take_each(&self, batch: Vec<Answer>, error: StoreError) -> Result<bool, StoreError> {
         let mut stop = error.stops_all().then(|| error.clone());
         let mut each = Vec::with_capacity(batch.len());

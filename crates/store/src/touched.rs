@@ -1,14 +1,14 @@
-//! Which conversations of the vault were used today, so that each is written down once a day.
+//! The conversations of the vault that were used today, so that each use is stored once a day.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 /// A day in milliseconds.
 const DAY: i64 = 24 * 60 * 60 * 1000;
-/// How many are remembered; beyond that some are written down again.
+/// The most conversations to remember. Beyond that, some uses are stored twice.
 const REMEMBERED: usize = 100_000;
 
-/// Which conversations were used today.
+/// The conversations that were used today.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     state: Mutex<State>,
@@ -18,12 +18,12 @@ pub(crate) struct Touched {
 struct State {
     day: i64,
     known: HashSet<i64>,
-    /// Not written down yet.
+    /// Uses that are not stored yet.
     new: Vec<i64>,
 }
 
 impl Touched {
-    /// These were used. Says whether somebody has to write that down soon who has not been told so yet.
+    /// Notes the use of conversations. Returns true if the caller has to schedule their storing.
     pub(crate) fn add(&self, threads: impl Iterator<Item = i64>, now: i64) -> bool {
         let mut state = self.state();
         if state.day != now / DAY || state.known.len() > REMEMBERED {
@@ -39,7 +39,7 @@ impl Touched {
         was_empty && !state.new.is_empty()
     }
 
-    /// What is to be written down now.
+    /// Takes the uses to store now.
     pub(crate) fn take(&self) -> Vec<i64> {
         std::mem::take(&mut self.state().new)
     }

@@ -1,4 +1,4 @@
-//! What a trace is, and which ones somebody wants.
+//! Traces, and the filters and sums of their queries.
 
 use std::time::Duration;
 use thinkthrough_core::content::{Block, Thinking};
@@ -6,17 +6,17 @@ use thinkthrough_core::plane::{Masked, Tenant};
 use thinkthrough_json::{Raw, Writer};
 use thinkthrough_mask::Masker;
 
-/// How long traces stay where nothing else is said.
+/// The default retention of traces.
 pub const TRACE_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// How a generation ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TraceState {
-    /// Before its end.
+    /// It broke off before its end.
     Cut,
-    /// Without an answer.
+    /// It ended without an answer.
     Failed,
-    /// As it should.
+    /// It ended normally.
     #[default]
     Whole,
 }
@@ -41,49 +41,49 @@ impl TraceState {
     }
 }
 
-/// A generation that is to be kept.
+/// A generation to store.
 #[derive(Clone, Debug)]
 pub struct NewTrace {
     /// The id that the answer's header names.
     pub id: String,
-    /// Whose it is.
+    /// The owner.
     pub tenant: Tenant,
     /// The session.
     pub session: String,
-    /// The user's turn; all its rounds have the same.
+    /// The user's turn. All requests of the turn share it.
     pub run: String,
-    /// The model as it was asked.
+    /// The model as the caller asked for it.
     pub model: String,
     /// The provider's name in the configuration.
     pub provider: String,
-    /// All thoughts, an empty line between two.
+    /// All thoughts, separated by empty lines.
     pub thought: Masked<String>,
     /// All visible text.
     pub answer: Masked<String>,
-    /// What is known besides, a JSON object.
+    /// Further data as a JSON object.
     pub metadata: Masked<String>,
-    /// Why the request went out as it did, a JSON object; empty where nothing was decided about it.
+    /// The decision about the request as a JSON object. Empty if there was no decision.
     pub why: Masked<String>,
-    /// Its numbers.
+    /// Counts, cost and times.
     pub numbers: TraceNumbers,
     /// How it ended.
     pub state: TraceState,
 }
 
-/// So many bytes of a text stand in a trace.
+/// The most bytes of a text that a trace stores.
 const MOST: usize = 1 << 20;
 
-/// A text of a trace: nothing in it is masked yet.
+/// A text of a trace before it is masked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DraftText {
-    /// What is known of it.
+    /// The stored part of the text.
     pub text: String,
-    /// There was more: what stands at its end may be the beginning of a secret.
+    /// True if the text goes on. The stored end may then be the beginning of a secret.
     pub is_cut: bool,
 }
 
 impl DraftText {
-    /// The text up to the room that a trace has.
+    /// Cuts the text to the size that a trace stores.
     #[must_use]
     pub fn fitting(mut text: String) -> Self {
         let is_cut = text.len() > MOST;
@@ -92,7 +92,7 @@ impl DraftText {
         DraftText { text, is_cut }
     }
 
-    /// The text as people may see it. Of a cut one the end is left out that may have become a secret.
+    /// Masks the text. From a cut text it also removes an end that may be the beginning of a secret.
     #[must_use]
     pub(crate) fn masked(&self, masker: &Masker) -> Masked<String> {
         match self.is_cut {
@@ -102,19 +102,19 @@ impl DraftText {
     }
 }
 
-/// What an answer says, as a trace has it: nothing in it is masked yet.
+/// The texts of an answer before they are masked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceTexts {
-    /// All thoughts, an empty line between two.
+    /// All thoughts, separated by empty lines.
     pub thought: DraftText,
     /// All visible text.
     pub answer: DraftText,
-    /// How many bytes of thoughts nobody but the provider can read.
+    /// Bytes of thoughts that only the provider can read.
     pub sealed_bytes: u64,
 }
 
 impl TraceTexts {
-    /// What these blocks say.
+    /// Collects the texts of these blocks.
     #[must_use]
     pub fn of(blocks: &[Block]) -> Self {
         let (mut thought, mut answer) = (String::new(), String::new());
@@ -137,7 +137,7 @@ impl TraceTexts {
                 _ => {}
             }
         }
-        // Gemini's calls and texts carry a thought that is shown nowhere.
+        // Gemini attaches the signature of a hidden thought to calls and texts.
         if thought.is_empty() {
             sealed_bytes += carried;
         }
@@ -145,58 +145,59 @@ impl TraceTexts {
         TraceTexts { thought, answer, sealed_bytes }
     }
 
-    /// There was more than a trace has room for.
+    /// Returns true if a text did not fit into the trace.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.thought.is_cut || self.answer.is_cut
     }
 }
 
-/// The bytes of a thought that only its provider can read. A signature alone is one whose text was withheld.
+/// The bytes of a thought that only its provider can read. A signature counts only if the thought's text was
+/// withheld.
 fn sealed(thinking: &Thinking) -> u64 {
     let signature = thinking.signature.as_ref().filter(|_| thinking.thought.is_empty());
     let all = [signature, thinking.redacted_data.as_ref(), thinking.encrypted_content.as_ref()];
     all.into_iter().flatten().map(|it| it.len() as u64).sum()
 }
 
-/// The numbers of a generation.
+/// The counts, cost and times of a generation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceNumbers {
-    /// Of the thoughts.
+    /// Tokens of the thoughts.
     pub reasoning_tokens: u64,
-    /// Input and output, thoughts counted once.
+    /// Input and output tokens. Thoughts count once.
     pub total_tokens: u64,
-    /// As the provider counts them.
+    /// Input tokens as the provider counts them.
     pub input_tokens: Option<u64>,
-    /// As the provider counts them.
+    /// Output tokens as the provider counts them.
     pub output_tokens: Option<u64>,
     /// Input tokens that came from the provider's cache.
     pub cached_tokens: Option<u64>,
-    /// What it cost, in micro-dollars; `None` where the price or what the provider counted is not known.
+    /// Cost in micro-dollars. `None` if the price or the provider's counts are unknown.
     pub cost: Option<u64>,
-    /// From the request to the end of the answer, in milliseconds.
+    /// Time from the request to the end of the answer, in milliseconds.
     pub duration: u64,
-    /// How many bytes of thoughts nobody but the provider can read.
+    /// Bytes of thoughts that only the provider can read.
     pub sealed_bytes: u64,
-    /// When the request came, in Unix milliseconds.
+    /// Time of the request in Unix milliseconds.
     pub created_at: u64,
 }
 
-/// No count of a generation is larger, whatever an upstream says, so that many can be summed up.
+/// The upper limit of each count, so that sums of many counts do not overflow even if an upstream reports nonsense.
 const MOST_COUNTED: u64 = 1 << 40;
 
-/// No sum of counts is larger.
+/// The upper limit of each sum.
 pub(crate) const MOST_SUMMED: i64 = 1 << 62;
 
-/// The sum of a column in the language of both databases. It is made of doubles, which are exact up to 2^53 and do not
-/// overflow beyond: a row of an older version may have any number.
+/// Returns the SQL for the sum of a column, valid in both databases. It sums doubles, which are exact up to 2^53 and
+/// do not overflow beyond that: a row of an older version may have any number.
 pub(crate) fn summed(of: &str) -> String {
     let (sum, most) = (format!("sum(CAST({of} AS DOUBLE PRECISION))"), MOST_SUMMED);
     format!("CAST(coalesce(CASE WHEN {sum} > {most} THEN {most} ELSE {sum} END, 0) AS BIGINT)")
 }
 
 impl TraceNumbers {
-    /// The same, with no count above what can be summed up. When the request came is no count.
+    /// Limits each count to [`MOST_COUNTED`]. The request time is no count and stays.
     pub(crate) fn bounded(self) -> Self {
         let bound = |count: u64| count.min(MOST_COUNTED);
         TraceNumbers {
@@ -213,18 +214,18 @@ impl TraceNumbers {
     }
 }
 
-/// A generation as it was kept.
+/// A stored generation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// The id that the answer's header named.
     pub id: String,
-    /// Whose it is.
+    /// The owner.
     pub tenant: String,
     /// The session.
     pub session: String,
     /// The user's turn.
     pub run: String,
-    /// The model as it was asked.
+    /// The model as the caller asked for it.
     pub model: String,
     /// The provider's name in the configuration.
     pub provider: String,
@@ -232,18 +233,19 @@ pub struct Trace {
     pub thought: String,
     /// All visible text, masked.
     pub answer: String,
-    /// What is known besides, a JSON object.
+    /// Further data as a JSON object.
     pub metadata: String,
-    /// Why the request went out as it did, a JSON object; empty where nothing was decided about it, and in lists.
+    /// The decision about the request as a JSON object. Empty in lists, and if there was no decision.
     pub why: String,
-    /// Its numbers.
+    /// Counts, cost and times.
     pub numbers: TraceNumbers,
     /// How it ended.
     pub state: TraceState,
 }
 
 impl Trace {
-    /// Writes it as an object with the names of its columns; the thought, where it may be seen.
+    /// Writes the trace as a JSON object with the names of its columns. It includes the thought only if
+    /// `with_thought`.
     pub fn write(&self, w: &mut Writer, with_thought: bool) {
         let numbers = &self.numbers;
         w.object(|w| {
@@ -273,7 +275,7 @@ impl Trace {
         });
     }
 
-    /// What differs between two requests is told in words of thoughts, which not everybody may see.
+    /// Leaves out `words` without `with_thought`: it describes differences between requests in words of thoughts.
     fn write_why(&self, w: &mut Writer, with_thought: bool) {
         let Ok(why) = Raw::parse(&self.why) else { return w.null() };
         w.object(|w| {
@@ -285,26 +287,26 @@ impl Trace {
     }
 }
 
-/// Which traces are wanted; what is not said does not matter.
+/// Selects traces. A field that is `None` does not filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceFilter {
-    /// Of this tenant only.
+    /// Only traces of this tenant.
     pub tenant: Option<String>,
-    /// Of this session only.
+    /// Only traces of this session.
     pub session: Option<String>,
-    /// Of this model only.
+    /// Only traces of this model.
     pub model: Option<String>,
-    /// Of this provider only.
+    /// Only traces of this provider.
     pub provider: Option<String>,
-    /// From this time on, in Unix milliseconds.
+    /// Only traces from this time on, in Unix milliseconds.
     pub since: Option<u64>,
-    /// Before this time, in Unix milliseconds.
+    /// Only traces before this time, in Unix milliseconds.
     pub until: Option<u64>,
-    /// Behind this one, in the order in which they are given.
+    /// Only traces after this one (time and id) in the order of the list.
     pub after: Option<(u64, String)>,
-    /// Of each text only so many letters.
+    /// The most letters of each text.
     pub brief: Option<usize>,
-    /// So many at most.
+    /// The most traces to return.
     pub limit: u32,
 }
 
@@ -324,32 +326,32 @@ impl Default for TraceFilter {
     }
 }
 
-/// The traces of one model, tenant and client in one stretch of time, summed up.
+/// The sums of one model, tenant and client in one time bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceSum {
-    /// When the stretch began, in Unix milliseconds.
+    /// Start of the bucket in Unix milliseconds.
     pub at: u64,
-    /// The model as it was asked.
+    /// The model as the caller asked for it.
     pub model: String,
     /// The provider's name in the configuration.
     pub provider: String,
-    /// Whose they are.
+    /// The owner.
     pub tenant: String,
-    /// What the client's program calls itself; empty where nothing says so.
+    /// Name of the client's program. Empty if unknown.
     pub client: String,
-    /// How many they are.
+    /// Number of traces.
     pub requests: u64,
-    /// How many of them were cut or failed.
+    /// Number of traces that were cut or failed.
     pub failed: u64,
-    /// Of the thoughts.
+    /// Tokens of the thoughts.
     pub reasoning_tokens: u64,
-    /// Input and output, thoughts counted once.
+    /// Input and output tokens. Thoughts count once.
     pub total_tokens: u64,
-    /// As far as providers counted them.
+    /// Input tokens, as far as providers counted them.
     pub input_tokens: u64,
-    /// Of them, those that came from a provider's cache.
+    /// Input tokens that came from a provider's cache.
     pub cached_tokens: u64,
-    /// In milliseconds.
+    /// Total time in milliseconds.
     pub duration: u64,
     /// Messages whose thought was put back.
     pub restored: u64,
@@ -359,57 +361,57 @@ pub struct TraceSum {
     pub ambiguous: u64,
     /// Messages whose thought was left out.
     pub dropped: u64,
-    /// What they cost as far as that is known, in micro-dollars.
+    /// Known cost in micro-dollars.
     pub cost: u64,
-    /// Of how many it is known.
+    /// Number of traces with a known cost.
     pub costed: u64,
-    /// Of the cached tokens those of requests into which thoughts were put back: without them a provider would have
-    /// seen another beginning from the first lost thought on.
+    /// Cached tokens of requests into which thoughts were put back. Without those thoughts the prefix would have
+    /// changed from the first lost thought on, and the provider's cache would have missed.
     pub cached_restored: u64,
 }
 
-/// The traces of one session, summed up.
+/// The sums of one session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceSession {
     /// The session.
     pub session: String,
-    /// Whose it is.
+    /// The owner.
     pub tenant: String,
     /// Its newest trace.
     pub last_id: String,
-    /// When the request of its newest trace came, in Unix milliseconds.
+    /// Time of the newest request in Unix milliseconds.
     pub last: u64,
-    /// When that of its oldest one came, in Unix milliseconds.
+    /// Time of the oldest request in Unix milliseconds.
     pub first: u64,
-    /// The models that were asked, in no order.
+    /// The models that were asked, in any order.
     pub models: Vec<String>,
-    /// How many traces it has.
+    /// Number of traces.
     pub requests: u64,
-    /// Of the thoughts.
+    /// Tokens of the thoughts.
     pub reasoning_tokens: u64,
-    /// Input and output, thoughts counted once.
+    /// Input and output tokens. Thoughts count once.
     pub total_tokens: u64,
-    /// Of all its requests, in milliseconds.
+    /// Total time of all requests in milliseconds.
     pub duration: u64,
 }
 
-/// Which text is searched.
+/// The texts that a search reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TraceText {
-    /// Both.
+    /// Answers and thoughts.
     #[default]
     All,
-    /// What was said visibly.
+    /// Visible answers only.
     Answers,
-    /// What was thought.
+    /// Thoughts only.
     Thoughts,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceHits {
-    /// The newest first.
+    /// The traces found, newest first.
     pub traces: Vec<Trace>,
-    /// Traces from this time on, in Unix milliseconds, were not looked at, because their words are not indexed yet.
+    /// The search skipped traces from this time on (Unix milliseconds), because their words are not indexed yet.
     pub indexed_to: Option<u64>,
 }

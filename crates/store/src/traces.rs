@@ -1,7 +1,7 @@
-//! What models thought, for people: the audit copy, masked before it comes here.
+//! The thoughts of models for people: an audit copy, masked before it arrives here.
 //!
-//! A trace is a row of its own for each generation, failed and cut ones included. It never goes back to a model: what
-//! goes back stands sealed in the [vault](crate::Vault). So nothing here is sealed, and everything can be searched.
+//! Each generation has one trace, including failed and cut ones. A trace never goes back to a model: restored
+//! thoughts come from the sealed [vault](crate::Vault). So traces are not sealed and can be searched.
 
 use crate::error::StoreError;
 use crate::row::{SessionRow, SumRow, TraceRow};
@@ -18,15 +18,15 @@ use std::time::{Duration, Instant};
 use thinkthrough_core::plane::{Masked, Tenant};
 use tokio::time::{sleep, timeout};
 
-/// How many traces are taken out in one step at first, at least and at most.
+/// Rows per deletion step: at first, at least and at most.
 const STEPS: [u32; 3] = [64, 8, 512];
-/// How long a step may take, so that no writer waits for long: the next one is smaller or larger for it.
+/// The target time of a step, so that writers do not wait for long. Slower steps become smaller, faster ones larger.
 const STEP_TAKES: Duration = Duration::from_millis(10);
-/// How long whoever asks for sessions waits for those that came last.
+/// How long a query of sessions waits for the newest traces to be summed up.
 const SUMMING: Duration = Duration::from_secs(2);
-/// How long a search waits for the index of the traces that came last.
+/// How long a search waits for the index of the newest traces.
 const INDEXING: Duration = Duration::from_millis(500);
-/// How long the shortest pause between two steps is.
+/// The shortest pause between two steps.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// The traces of a store.
@@ -36,14 +36,14 @@ pub struct Traces {
 }
 
 impl Store {
-    /// What models thought, for people.
+    /// Access to the traces of the store.
     #[must_use]
     pub fn traces(&self) -> Traces {
         Traces { store: self.clone() }
     }
 
-    /// What the marks in place of masked secrets are made with: the same for all who share the store, so that one secret
-    /// has one mark, and nobody else can try which secret it was.
+    /// The key of the tags in mask placeholders. All gateways of a store share it, so that a secret has the same tag
+    /// everywhere, and outsiders cannot guess secrets by their tags.
     #[must_use]
     pub fn mask_key(&self) -> [u8; 32] {
         blake3::derive_key(
@@ -54,7 +54,7 @@ impl Store {
 }
 
 impl Traces {
-    /// Keeps traces, all in one commit. One whose id is there already stays as it is.
+    /// Stores traces in one commit. Ids that are already stored keep their trace.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -63,29 +63,29 @@ impl Traces {
         self.store.backend().add_traces(rows).await
     }
 
-    /// Takes traces without waiting for a commit: they stand in a journal when this returns, where the store has one
-    /// that can be written, and in the database some milliseconds later, where search finds them. Until then
-    /// [`Traces::place`] says where one is. Those that find no room are gone, and `lost` is told of them at once, as of
-    /// those that the database does not take after all.
+    /// Queues traces without waiting for a commit. When this returns they are in a journal, if the store has a
+    /// writable one. Some milliseconds later they are in the database, where a search finds them; until then
+    /// [`Traces::place`] finds them. Traces without room in the queue are dropped, and `lost` is called for them at
+    /// once. It is also called for traces that the database rejects later.
     pub async fn hand_over(&self, traces: Vec<NewTrace>, lost: &LostTrace) {
         let rows = traces.into_iter().map(TraceRow::from).collect();
         let refused = self.store.hand_over_traces(rows, Some(lost)).await;
         refused.iter().for_each(|row| lost(&row.tenant, &row.id));
     }
 
-    /// Where a trace is that was handed over and is not in the database yet, and whose it is.
+    /// The place and the tenant of a queued trace that is not in the database yet.
     #[must_use]
     pub fn place(&self, id: &str) -> Option<(TracePlace, String)> {
         self.store.spool().place(id)
     }
 
-    /// How many were handed over and are not in the database yet.
+    /// Number of queued traces.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.store.spool().len()
     }
 
-    /// An id that no other trace has.
+    /// Creates a new unique id.
     ///
     /// # Errors
     /// When the system gives no random numbers.
@@ -94,7 +94,7 @@ impl Traces {
         Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
     }
 
-    /// The trace of this id.
+    /// Reads the trace with this id.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -102,7 +102,7 @@ impl Traces {
         Ok(self.store.backend().trace(id.to_owned()).await?.map(Trace::from))
     }
 
-    /// Those that are wanted, the newest first.
+    /// Lists the matching traces, newest first.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -111,7 +111,7 @@ impl Traces {
         Ok(rows.into_iter().map(Trace::from).collect())
     }
 
-    /// Those that are wanted and hold all these words, the newest first. Indexes the next traces before that.
+    /// Finds matching traces with all these words, newest first. Indexes the next traces before that.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -124,7 +124,7 @@ impl Traces {
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
         let backend = self.store.backend();
         if backend.traces_unindexed().await?.is_some() {
-            // A person finds the trace of a moment ago. If the database cannot be written, the hits say what is missing.
+            // A person expects to find the newest trace. If indexing fails, the result names the gap.
             drop(timeout(INDEXING, self.index()).await);
         }
         let indexed_to = backend.traces_unindexed().await?;
@@ -133,8 +133,8 @@ impl Traces {
         Ok(TraceHits { traces, indexed_to: indexed_to.map(count) })
     }
 
-    /// Those that are wanted, summed up by time, model, provider and tenant, the latest stretches of this many
-    /// milliseconds first.
+    /// Sums the matching traces by time, model, provider and tenant, in buckets of `bucket` milliseconds, newest
+    /// bucket first.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -147,13 +147,13 @@ impl Traces {
         Ok(rows.into_iter().map(TraceSum::from).collect())
     }
 
-    /// The sessions of those that are wanted, the one with the newest trace first; `after` names the newest trace of the
-    /// last session that was given.
+    /// Lists the sessions of matching traces, with the newest trace first. To go on, `after` names the newest trace
+    /// of the last session returned.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub async fn sessions(&self, filter: TraceFilter) -> Result<Vec<TraceSession>, StoreError> {
-        // Traces are summed up with their words. Where they come as fast as that goes, the last ones are missing.
+        // Sums are made with the index of words. If traces arrive faster than that, the newest ones are missing.
         let began = Instant::now();
         while self.store.backend().traces_unindexed().await?.is_some()
             && self.index().await? > 0
@@ -171,7 +171,7 @@ impl Traces {
         self.store.erase(tenant).await
     }
 
-    /// Reads the words of traces that no search finds yet. Gives how many there were; call it again until there are none.
+    /// Indexes the next traces for search. Returns their number; call it again until it returns 0.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -179,7 +179,7 @@ impl Traces {
         self.store.backend().index_traces(INDEXED).await
     }
 
-    /// Takes out what is older than this, in Unix milliseconds, in small steps. Gives how many went.
+    /// Deletes traces older than this time (Unix milliseconds) in small steps. Returns their number.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -188,7 +188,7 @@ impl Traces {
         self.in_steps(u64::MAX, |limit| self.store.backend().prune_traces(before, limit)).await
     }
 
-    /// Takes the oldest out of each tenant's that has more than so many, in small steps. Gives how many went.
+    /// Deletes the oldest traces of each tenant with more than `most`, in small steps. Returns their number.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -202,7 +202,7 @@ impl Traces {
         Ok(gone)
     }
 
-    /// Takes out at most so many, step by step until there is none left.
+    /// Calls `take` in steps until it deletes no more rows, or `most` in all.
     async fn in_steps<S>(&self, most: u64, take: impl Fn(u32) -> S) -> Result<u64, StoreError>
     where
         S: Future<Output = Result<u64, StoreError>>,
@@ -221,12 +221,12 @@ impl Traces {
             }
             limit = if took > STEP_TAKES { limit / 2 } else { limit + limit / 4 };
             limit = limit.clamp(least, largest);
-            // Half of the time is for those who write, and for moving the log of a file into it.
+            // Leaves half of the time to writers and to the checkpoint of a file.
             sleep(took.max(PAUSE)).await;
         }
     }
 
-    /// Takes the words of erased traces out of a file, in steps: an index keeps them until it is merged.
+    /// Deletes the words of erased traces from a file in steps. The index keeps them until it is merged.
     pub(crate) async fn forget_words(&self) -> Result<(), StoreError> {
         loop {
             let began = Instant::now();
@@ -237,7 +237,7 @@ impl Traces {
         }
     }
 
-    /// Makes room in the file where whole indexes of words have lost their traces, in steps as well.
+    /// Frees the space of word indexes that lost all their traces, in steps as well.
     async fn give_back_words(&self) -> Result<(), StoreError> {
         loop {
             let began = Instant::now();
@@ -248,7 +248,7 @@ impl Traces {
         }
     }
 
-    /// How many traces there are that are older than this, in Unix milliseconds.
+    /// Number of traces older than this time, in Unix milliseconds.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -378,7 +378,7 @@ impl From<SessionRow> for TraceSession {
     }
 }
 
-/// PostgreSQL's text has no zero character; nobody reads one.
+/// Replaces zero characters, which PostgreSQL's text type does not allow.
 fn without_nul(text: &Masked<String>) -> String {
     text.get().replace('\0', "\u{fffd}")
 }

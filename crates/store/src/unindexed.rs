@@ -1,16 +1,16 @@
-//! Counts the committed traces whose words and sums are not made yet.
+//! Counts the committed traces that are not indexed and summed yet.
 //!
-//! To index one trace costs almost as much as to index a hundred, because each step changes the same pages. So traces wait
-//! for others, for some seconds at most.
+//! Indexing one trace costs almost as much as indexing a hundred, because each step changes the same pages. So traces
+//! wait for others, for some seconds at most.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// How many traces are indexed without waiting for more.
+/// The number of traces that is indexed without waiting for more.
 const MANY: u64 = 256;
-/// How long the first one waits for others.
+/// The time that the first trace waits for others.
 const WAITS: Duration = Duration::from_secs(2);
-/// How far the index may be behind before commits wait for it.
+/// The delay of the index after which commits wait for it.
 const LATE: Duration = Duration::from_secs(20);
 
 /// The traces that this process committed and did not index yet, each commit with its time.
@@ -20,12 +20,12 @@ pub(crate) struct Unindexed {
 }
 
 impl Unindexed {
-    /// So many were committed now.
+    /// Adds traces that were committed now.
     pub(crate) fn add(&mut self, count: u64) {
         self.commits.push_back((Instant::now(), count));
     }
 
-    /// So many were indexed. None: no more are to be indexed now.
+    /// Subtracts indexed traces. 0 clears the count, because no more can be indexed now.
     pub(crate) fn take(&mut self, mut count: u64) {
         if count == 0 {
             self.commits.clear();
@@ -44,7 +44,7 @@ impl Unindexed {
         !self.commits.is_empty()
     }
 
-    /// Whether the next ones are to be indexed.
+    /// Whether it is time to index the next traces.
     pub(crate) fn is_due(&self) -> bool {
         self.is_older(WAITS) || self.commits.iter().map(|(_, count)| count).sum::<u64>() >= MANY
     }

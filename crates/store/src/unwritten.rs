@@ -1,7 +1,7 @@
-//! Records that are on their way into the database.
+//! Records that are not in the database yet.
 //!
-//! An answer does not wait for the commit of its record, so that the next request may come before it. This process finds
-//! such records here, by the same keys; others find them once they are written.
+//! An answer does not wait for the commit of its record, so the next request may be faster. This process finds such
+//! records here by the same keys. Other processes find them after the commit.
 
 use crate::row::NewRecord;
 use std::collections::HashMap;
@@ -12,21 +12,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Default)]
 pub(crate) struct Unwritten(Arc<Mutex<Index>>);
 
-/// A record is found in no more steps than the keys of a question are.
+/// A look-up takes at most as many steps as the query has keys.
 #[derive(Default)]
 struct Index {
     by_key: HashMap<(i64, i64), Vec<Arc<NewRecord>>>,
     by_id: HashMap<(i64, String), Arc<NewRecord>>,
 }
 
-/// Records that can be found here as long as this is held.
+/// Records that can be found here until this is dropped.
 pub(crate) struct Held {
     unwritten: Unwritten,
     pub(crate) records: Vec<Arc<NewRecord>>,
 }
 
 impl Unwritten {
-    /// Keeps these to be found until what is given back is dropped.
+    /// Adds records, which can be found until the returned value is dropped.
     pub(crate) fn hold(&self, records: Vec<NewRecord>) -> Held {
         let records: Vec<Arc<NewRecord>> = records.into_iter().map(Arc::new).collect();
         let mut index = self.index();
@@ -40,7 +40,7 @@ impl Unwritten {
         Held { unwritten: self.clone(), records }
     }
 
-    /// Those of a tenant that any of these keys finds, each once.
+    /// The records of a tenant with any of these keys, each once.
     pub(crate) fn with_keys(&self, tenant: i64, keys: &[i64]) -> Vec<Arc<NewRecord>> {
         let index = self.index();
         if index.by_id.is_empty() {
@@ -55,7 +55,7 @@ impl Unwritten {
         found
     }
 
-    /// Those of a tenant with these ids.
+    /// The records of a tenant with these ids.
     pub(crate) fn named(&self, tenant: i64, ids: &[String]) -> Vec<Arc<NewRecord>> {
         let index = self.index();
         ids.iter().filter_map(|id| index.by_id.get(&(tenant, id.clone())).cloned()).collect()
@@ -126,7 +126,7 @@ mod tests {
         let unwritten = Unwritten::default();
         let one = unwritten.hold(vec![record(1, "a", &[7, 8]), record(1, "b", &[8])]);
         let two = unwritten.hold(vec![record(2, "a", &[7]), record(2, "c", &[8])]);
-        // The same answer twice: the second one stays when the first is written.
+        // The same answer twice: the second one stays when the first is committed.
         let again = unwritten.hold(vec![record(1, "a", &[7, 8])]);
         assert_eq!(ids(&unwritten.with_keys(1, &[7, 8, 9])), ["a", "b"]);
         assert_eq!(ids(&unwritten.with_keys(2, &[8])), ["c"]);

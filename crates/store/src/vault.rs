@@ -1,8 +1,9 @@
 //! The vault: thoughts that are kept so that they can be restored when a client drops them.
 //!
-//! A record has a head, by which restoration decides, and its thoughts. Both are sealed, each for its own place. If one
-//! is moved or altered, it does not open and counts as missing. Records are found by keys, which are digests under the
-//! tenant's own secret. The index has only eight bytes of each key, so look-ups compare the whole keys in the head.
+//! A record has a head, by which restoration decides, and its thoughts. Both are sealed, each for its own place. If
+//! one is moved or altered, it does not open and counts as missing. Records are found by keys, which are digests
+//! under the tenant's own secret. The index has only eight bytes of each key, so look-ups compare the whole keys in
+//! the head.
 
 use crate::clock::now;
 use crate::error::StoreError;
@@ -197,12 +198,13 @@ impl Vault {
         Commit { vault, records }.done().await
     }
 
-    /// Accepts the records of one answer. If this returns `None`, look-ups of this process find them from now on. They
-    /// are in a journal that survives a crash, and the database commits them some milliseconds later, or `lost` is
-    /// called.
+    /// Accepts the records of one answer. If this returns `None`, look-ups of this process find them from now on.
+    /// They are in a journal that survives a crash, and the database commits them some milliseconds later, or `lost`
+    /// is called.
     ///
     /// If this returns a [`Commit`], the caller has to run it. That is the case on a server; in a file while other
-    /// processes look for records, because the next request may go to them; and if the journal cannot take the records.
+    /// processes look for records, because the next request may go to them; and if the journal cannot take the
+    /// records.
     ///
     /// # Errors
     /// When the tenant is new and the store cannot be written.

@@ -1,8 +1,9 @@
-//! What the database has not taken yet: records, and traces ([`Spool`](crate::spool::Spool)).
+//! Pending records and traces ([`Spool`](crate::spool::Spool)) before their commit.
 //!
-//! A commit for each costs a good part of what its answer does, so those of some milliseconds are taken together. In a
-//! store in a file they stand in the journal, which the sudden end of this process leaves. Where other gateways may be
-//! asked next no record waits, and traces do: nobody is asked for a trace next.
+//! One commit for each answer would be expensive, so the commits of some milliseconds are joined. A store in a file
+//! has its pending records in a journal, which survives a crash of this process. If other gateways share the store,
+//! records do not wait, because the next request may go to another gateway. Traces do wait, because requests do not
+//! read them.
 
 use crate::error::StoreError;
 use crate::journal::Spot;
@@ -15,28 +16,28 @@ use std::time::Duration;
 use thinkthrough_core::plane::Tenant;
 use tokio::sync::{MutexGuard as Turn, Notify};
 
-/// How long records wait for others before they are committed together.
+/// The time that records wait for others before their common commit.
 pub(crate) const SOON: Duration = Duration::from_millis(10);
-/// How many answers are taken at once, without waiting for more.
+/// The number of answers that are committed at once, without waiting for more.
 const MANY: usize = 64;
-/// How many bytes of records may wait for a store that stands still; what comes then finds no room.
+/// The most bytes of pending records while a store does not answer. Later records are refused.
 const LIMIT: usize = 32 << 20;
 
-/// Is told if records could not be kept.
+/// Called if records could not be stored.
 pub type Lost = Box<dyn FnOnce(&StoreError) + Send>;
 
 /// The records of one answer.
 pub(crate) struct Answer {
     pub(crate) records: Held,
-    /// Whose it is; nobody asks where another process wrote it down.
+    /// The tenant. `None` for a record that another process wrote to the journal.
     pub(crate) tenant: Option<Tenant>,
     pub(crate) lost: Lost,
-    /// Where it stands in the journal.
+    /// The position in the journal.
     pub(crate) spot: Option<Spot>,
     pub(crate) _room: Room,
 }
 
-/// What an answer takes of the memory for those that wait.
+/// A reservation of memory for pending items.
 pub(crate) struct Room {
     used: Arc<AtomicUsize>,
     bytes: usize,
@@ -48,9 +49,9 @@ impl Drop for Room {
     }
 }
 
-/// Something that waits to be taken.
+/// An item that waits for a commit.
 pub(crate) trait Waits {
-    /// How many rows it becomes, about.
+    /// The approximate number of rows.
     fn weight(&self) -> usize;
 }
 
@@ -60,24 +61,24 @@ impl Waits for Answer {
     }
 }
 
-/// What waits to be taken.
+/// A queue of items that wait for a commit.
 pub(crate) struct Waiting<T> {
     state: Mutex<State<T>>,
-    /// So many bytes may wait.
+    /// The most bytes in the queue.
     limit: usize,
-    /// So much weight is taken at once.
+    /// The weight of one commit.
     enough: usize,
     used: Arc<AtomicUsize>,
-    /// There are many.
+    /// Notified when the queue has enough for a commit.
     many: Notify,
-    /// Whoever writes holds it.
+    /// Held by the current writer.
     turn: tokio::sync::Mutex<()>,
 }
 
 struct State<T> {
     all: VecDeque<T>,
     weight: usize,
-    /// Somebody takes all that come.
+    /// True while a writer task runs.
     is_seen_to: bool,
 }
 
@@ -86,7 +87,7 @@ impl Waiting<Answer> {
         Waiting::new(LIMIT, MANY)
     }
 
-    /// How many records stand in the journal, so that the end of this process loses none of them.
+    /// Number of pending records in the journal. The end of this process does not lose them.
     pub(crate) fn written(&self) -> usize {
         let state = self.state();
         let written = state.all.iter().filter(|answer| answer.spot.is_some());
@@ -95,7 +96,7 @@ impl Waiting<Answer> {
 }
 
 impl<T: Waits> Waiting<T> {
-    /// So many bytes may wait, and so much weight is taken at once.
+    /// Creates a queue of at most `limit` bytes, with commits of weight `enough`.
     pub(crate) fn new(limit: usize, enough: usize) -> Self {
         let state = State { all: VecDeque::new(), weight: 0, is_seen_to: false };
         Waiting {
@@ -112,35 +113,35 @@ impl<T: Waits> Waiting<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Only one writes at a time.
+    /// Waits for the turn to write. Only one task writes at a time.
     pub(crate) async fn turn(&self) -> Turn<'_, ()> {
         self.turn.lock().await
     }
 
-    /// How many bytes more may wait.
+    /// Number of free bytes.
     pub(crate) fn left(&self) -> usize {
         self.limit.saturating_sub(self.bytes())
     }
 
-    /// How many bytes do.
+    /// Number of used bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Room for so many bytes, if there is as much.
+    /// Reserves this many bytes if they are free.
     pub(crate) fn room(&self, bytes: usize) -> Option<Room> {
         let room = self.take_room(bytes);
-        // What does not fit gives back what it took.
+        // A room that exceeds the limit is dropped, which frees its bytes.
         (self.bytes() <= self.limit).then_some(room)
     }
 
-    /// Room for what is written down already.
+    /// Reserves this many bytes even beyond the limit, for items that are in a journal already.
     pub(crate) fn take_room(&self, bytes: usize) -> Room {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         Room { used: Arc::clone(&self.used), bytes }
     }
 
-    /// Says whether somebody has to see to it who has not been told so yet.
+    /// Adds an item. Returns true if the caller has to start a writer task.
     pub(crate) fn add(&self, it: T) -> bool {
         let mut state = self.state();
         state.weight += it.weight();
@@ -151,7 +152,7 @@ impl<T: Waits> Waiting<T> {
         !std::mem::replace(&mut state.is_seen_to, true)
     }
 
-    /// Those that are to be taken next.
+    /// Takes the items of the next commit.
     pub(crate) fn take(&self) -> Vec<T> {
         let mut state = self.state();
         let mut weight = 0;
@@ -166,7 +167,7 @@ impl<T: Waits> Waiting<T> {
         next
     }
 
-    /// Takes out those that are like this, wherever they stand.
+    /// Takes all items that match, anywhere in the queue.
     pub(crate) fn take_those(&self, is_it: impl Fn(&T) -> bool) -> Vec<T> {
         let mut state = self.state();
         let (those, others) = std::mem::take(&mut state.all).into_iter().partition(is_it);
@@ -176,7 +177,7 @@ impl<T: Waits> Waiting<T> {
         those.into()
     }
 
-    /// These could not be taken; they come first.
+    /// Puts items back to the front after a failed commit.
     pub(crate) fn put_back(&self, all: Vec<T>) {
         let mut state = self.state();
         state.weight += all.iter().map(Waits::weight).sum::<usize>();
@@ -187,22 +188,22 @@ impl<T: Waits> Waiting<T> {
         self.state().all.is_empty()
     }
 
-    /// Whoever sees to them may go where this is true.
+    /// Returns true if the queue is empty. The writer task must end then.
     pub(crate) fn is_done(&self) -> bool {
         let mut state = self.state();
         state.is_seen_to = !state.all.is_empty();
         !state.is_seen_to
     }
 
-    /// Whether so many wait as one commit takes.
+    /// Returns true if there is enough for a commit.
     pub(crate) fn has_enough(&self) -> bool {
         self.state().weight >= self.enough
     }
 
-    /// Returns when enough wait for a commit, or after this pause.
+    /// Waits until there is enough for a commit, at most for this pause.
     pub(crate) async fn gathered(&self, pause: Duration) {
         if !self.has_enough() {
-            // Nobody minds which of the two it was.
+            // Both a notification and a timeout end the wait.
             drop(tokio::time::timeout(pause, self.many.notified()).await);
         }
     }

@@ -1,13 +1,13 @@
-//! What counts as a word in a search, on both databases.
+//! The definition of a word in a search, for both databases.
 //!
-//! Both index words between blanks and signs. What they make of signs within words differs, and neither knows where words
-//! end in writing without blanks. So signs stand between words, and each letter of such writing is a word: a search for
-//! several of them looks for these letters one after the other.
+//! Both index the words between blanks and signs. They treat signs within words differently, and neither finds the
+//! ends of words in scripts without blanks. So here signs always separate words, and each letter of such a script is
+//! a word: a search for several such letters finds them in sequence.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Letters of writing without blanks: Han, kana.
+/// Letters of scripts without blanks: Han, kana.
 const APART: [(char, char); 9] = [
     ('\u{2E80}', '\u{2FDF}'),
     ('\u{3005}', '\u{3007}'),
@@ -19,7 +19,7 @@ const APART: [(char, char); 9] = [
     ('\u{FF66}', '\u{FF9F}'),
     ('\u{20000}', '\u{3FFFF}'),
 ];
-/// Signs that stand between words.
+/// Signs that separate words.
 const SIGNS: &str = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
 
 /// Whether a letter is a word of its own.
@@ -27,7 +27,7 @@ pub(crate) fn is_apart(letter: char) -> bool {
     letter >= APART[0].0 && APART.iter().any(|(first, last)| (*first..=*last).contains(&letter))
 }
 
-/// A text in which each letter that is a word of its own stands between blanks.
+/// Puts blanks around each letter that is a word of its own.
 pub(crate) fn spaced(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || !text.contains(is_apart) {
         return Cow::Borrowed(text);
@@ -43,14 +43,14 @@ pub(crate) fn spaced(text: &str) -> Cow<'_, str> {
     Cow::Owned(spaced)
 }
 
-/// The words in what somebody looks for.
+/// The words of a query.
 pub(crate) fn words(said: &str) -> Vec<String> {
     let spaced = spaced(said);
     let words = spaced.split(|letter: char| letter.is_whitespace() || SIGNS.contains(letter));
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// The same of a text in PostgreSQL's language: an expression for the text with blanks in place of signs, and around
+/// The same for a text in PostgreSQL's SQL: an expression that replaces signs by blanks, and puts blanks around
 /// letters that are words of their own.
 pub(crate) fn spaced_sql(text: &str) -> String {
     let mut letters = String::new();

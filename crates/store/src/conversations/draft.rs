@@ -1,4 +1,4 @@
-//! An answer that is kept while it comes in.
+//! Drafts: answers that are stored while they arrive.
 
 use super::pieces::Kept;
 use super::{Conversations, Opened};
@@ -9,10 +9,10 @@ use std::mem;
 use std::sync::Arc;
 use thinkthrough_core::content::{Block, Content, Origin};
 
-/// An answer that is kept while it comes in.
+/// An answer that is stored while it arrives.
 ///
-/// Call [`Draft::record`] a few times a second with all there is so far: it writes only what is new. If the program
-/// ends before [`Draft::finish`], however suddenly, the conversation still has what was recorded last.
+/// Call [`Draft::record`] a few times a second with the complete answer so far: it writes only the new part. If the
+/// program ends before [`Draft::finish`], even by a crash, the conversation keeps the last recorded state.
 #[derive(Debug)]
 pub struct Draft {
     conversations: Conversations,
@@ -24,11 +24,11 @@ pub struct Draft {
     kept: Kept,
 }
 
-/// What an answer grew by.
+/// The new part of an answer.
 #[derive(Debug)]
 pub struct Piece {
     text: String,
-    /// What counts as kept once this is.
+    /// The stored state after this piece.
     kept: Kept,
 }
 
@@ -43,10 +43,10 @@ impl Draft {
         Draft { conversations, id, opened, number, origin, part: 0, kept: Kept::default() }
     }
 
-    /// Keeps what is new in `blocks`, which hold all that the answer has so far. Writes nothing if nothing is new.
+    /// Stores the new part of `blocks`, which must be the complete answer so far. Writes only if there is a new part.
     ///
     /// # Errors
-    /// When the conversation is gone or cannot be written; the next call then keeps everything.
+    /// When the conversation is gone or cannot be written. The next call then stores everything.
     pub async fn record(&mut self, blocks: &[Block]) -> Result<(), StoreError> {
         match self.piece(blocks) {
             Some(piece) => self.keep(piece).await,
@@ -54,10 +54,12 @@ impl Draft {
         }
     }
 
-    /// The first half of [`Draft::record`], for whoever cannot lend the blocks for longer: what is new in them.
+    /// The first half of [`Draft::record`]: determines the new part. For callers that cannot lend the blocks for
+    /// longer.
     #[must_use]
     pub fn piece(&mut self, blocks: &[Block]) -> Option<Piece> {
-        // Until the piece is kept nothing counts as kept, so that the one after a lost one holds everything.
+        // Until the piece is stored, the stored state is empty, so that the piece after a lost one contains
+        // everything.
         let mut kept = mem::take(&mut self.kept);
         match kept.grow(blocks, self.origin.as_ref()) {
             Some(text) => Some(Piece { text, kept }),
@@ -68,10 +70,10 @@ impl Draft {
         }
     }
 
-    /// The second half of [`Draft::record`].
+    /// The second half of [`Draft::record`]: stores the new part.
     ///
     /// # Errors
-    /// When the conversation is gone or cannot be written; the next piece then holds everything.
+    /// When the conversation is gone or cannot be written. The next piece then contains everything.
     pub async fn keep(&mut self, piece: Piece) -> Result<(), StoreError> {
         let part = self.part;
         self.part = part.saturating_add(1);
@@ -85,8 +87,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Appends the contents that the answer came to, in place of the draft. Gives how many contents the conversation
-    /// has then.
+    /// Replaces the draft by the final contents. Returns the new number of contents.
     ///
     /// # Errors
     /// When the conversation is gone or cannot be written; the draft stays then.
@@ -94,7 +95,7 @@ impl Draft {
         self.conversations.append_in_place_of(&self.id, contents, &[self.number]).await
     }
 
-    /// Throws the draft away.
+    /// Deletes the draft.
     ///
     /// # Errors
     /// When the store cannot be written.

@@ -1,4 +1,4 @@
-//! The rows of one conversation: contents in, sealed bytes out, and back.
+//! Converts the contents of one conversation into sealed rows and back.
 
 use super::pieces;
 use crate::error::StoreError;
@@ -30,7 +30,7 @@ pub(super) fn wrap(
     data_key.wrap(key, &key_place(tenant, id, key_id))
 }
 
-/// Opens what [`wrap`] locked.
+/// Opens a key that [`wrap`] locked.
 pub(super) fn unwrap(
     wrapped: &[u8],
     data_key: &Key,
@@ -41,7 +41,7 @@ pub(super) fn unwrap(
     data_key.unwrap(wrapped, &key_place(tenant, id, key_id)).ok()
 }
 
-/// A message cannot be opened.
+/// The error for a message that cannot be opened.
 pub(super) fn damaged(id: &ConversationId, position: u32) -> StoreError {
     StoreError::Damaged { what: format!("message {position} of session `{id}`") }
 }
@@ -65,19 +65,19 @@ impl Log {
         (at..).zip(contents).map(seal).collect()
     }
 
-    /// Opens the message of a position.
+    /// Opens the message at a position.
     pub(super) fn open(&self, position: u32, sealed: &[u8]) -> Option<Content> {
         let plain = self.key.open(sealed, &self.place(Kind::Message, &[position.into()])).ok()?;
         let doc = Doc::parse(&plain).ok()?;
         read_content(doc.root()).ok()
     }
 
-    /// Opens rows from position `from` on: what could be opened, and the positions of the others.
+    /// Opens rows from position `from` on. Returns the contents, and the positions of unreadable messages.
     pub(super) fn open_page(&self, from: u32, rows: &[(u32, Vec<u8>)]) -> (Vec<Content>, Vec<u32>) {
         let (mut contents, mut damaged) = (Vec::with_capacity(rows.len()), Vec::new());
         let mut next = from;
         for (position, sealed) in rows {
-            // A row that is missing was there once.
+            // A missing row existed once, so it counts as damaged.
             damaged.extend(next..*position);
             next = position.saturating_add(1);
             match self.open(*position, sealed) {
@@ -108,8 +108,7 @@ impl Log {
         self.key.seal(plain, &self.piece_place(draft, part))
     }
 
-    /// What the pieces of each draft add up to. A piece that cannot be opened ends its draft: what came before it
-    /// is kept.
+    /// Joins the pieces of each draft. An unreadable piece ends its draft; the pieces before it stay.
     pub(super) fn open_drafts(&self, rows: &[DraftRow]) -> Vec<(i64, Content)> {
         let same_draft = |a: &DraftRow, b: &DraftRow| a.draft == b.draft;
         let whole = |rows: &[DraftRow]| {

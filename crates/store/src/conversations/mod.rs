@@ -1,4 +1,4 @@
-//! Conversations of one tenant: exact logs, each sealed with a key of its own.
+//! The conversations of a tenant: exact logs, each sealed with its own key.
 
 mod draft;
 mod log;
@@ -31,48 +31,49 @@ pub struct Conversations {
     opened: Arc<Mutex<HashMap<ConversationId, Arc<Opened>>>>,
 }
 
-/// A line of the list of conversations.
+/// An entry in the list of conversations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// Its id.
     pub id: ConversationId,
-    /// Title, and how it is held.
+    /// Title and settings.
     pub meta: Meta,
-    /// How many contents it has.
+    /// Number of contents.
     pub messages: u32,
-    /// When it last grew, in Unix milliseconds.
+    /// Time of the last append in Unix milliseconds.
     pub updated_at: u64,
 }
 
-/// A conversation, whole.
+/// A complete conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conversation {
     /// Its id.
     pub id: ConversationId,
-    /// Title, and how it is held.
+    /// Title and settings.
     pub meta: Meta,
-    /// When it last grew, in Unix milliseconds.
+    /// Time of the last append in Unix milliseconds.
     pub updated_at: u64,
-    /// Everything that was said, exactly.
+    /// All contents, exactly as they were.
     pub contents: Vec<Content>,
-    /// Answers that nobody finished, because the program ended in their middle. Each is marked partial.
+    /// Unfinished answers, because the program ended in their middle. Each is marked partial.
     pub drafts: Vec<Content>,
-    /// The positions of messages that cannot be opened any more, because the file was damaged.
+    /// Positions of messages that cannot be opened, because the file is damaged.
     pub damaged: Vec<u32>,
 }
 
-/// A conversation whose key is at hand.
+/// A conversation with its opened key.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) nr: i64,
     pub(crate) log: Log,
-    /// How many messages it had when last seen.
+    /// The last known number of messages.
     messages: AtomicU32,
 }
 
-/// How many messages one step of loading takes.
+/// Messages per step of loading.
 pub(crate) const PAGE: u32 = 512;
-/// How often an append gives way to another process before it gives up: two tries for each append of somebody else.
+/// The most attempts of an append that conflicts with other processes. Each append of another process costs two
+/// attempts.
 const ATTEMPTS: usize = 1_000;
 
 impl Store {
@@ -84,7 +85,7 @@ impl Store {
 }
 
 impl Conversations {
-    /// Begins a conversation.
+    /// Creates an empty conversation.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -92,7 +93,7 @@ impl Conversations {
         self.begin(meta, &[]).await
     }
 
-    /// Begins a conversation with these contents, in one step.
+    /// Creates a conversation with these contents in one step.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -106,7 +107,7 @@ impl Conversations {
         Ok(id)
     }
 
-    /// An id that no conversation has, for one that begins later or never.
+    /// A new unique id for a conversation that may be created later.
     ///
     /// # Errors
     /// When the system gives no random numbers.
@@ -114,7 +115,7 @@ impl Conversations {
         Ok(ConversationId::from_random(random().map_err(|_| self.store.no_random())?))
     }
 
-    /// Begins a conversation with these contents under an id of [`Conversations::new_id`], in one step.
+    /// Creates a conversation with these contents under an id of [`Conversations::new_id`], in one step.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -129,14 +130,14 @@ impl Conversations {
             if self.begin_with(&keys, id, meta, contents).await? {
                 return Ok(());
             }
-            // The tenant was erased meanwhile, and begins anew.
+            // The tenant was erased meanwhile. Create it again.
             self.store.forget(&self.tenant);
         }
         Err(StoreError::Closed)
     }
 
-    /// Adds contents to the end of a conversation, all of them or none; they are safe once this returns. Gives how
-    /// many contents the conversation has then.
+    /// Appends contents to a conversation, all or none. They are durable when this returns. Returns the new
+    /// number of contents.
     ///
     /// # Errors
     /// When there is no such conversation or it cannot be written.
@@ -148,7 +149,7 @@ impl Conversations {
         self.append_in_place_of(id, contents, &[]).await
     }
 
-    /// Begins to keep an answer while it comes in, so that nothing that was said is lost however this program ends.
+    /// Starts a draft, which stores an answer while it arrives, so that a crash of the program loses no text.
     ///
     /// # Errors
     /// When there is no such conversation.
@@ -159,12 +160,12 @@ impl Conversations {
     ) -> Result<Draft, StoreError> {
         let opened = self.opened(id).await?;
         let noise: [u8; 4] = random().map_err(|_| self.store.no_random())?;
-        // Drafts are read in the order in which they began.
+        // The number contains the time, because drafts are read in the order of their start.
         let number = now() << 22 | i64::from(u32::from_le_bytes(noise) >> 10);
         Ok(Draft::new(self.clone(), id.clone(), opened, number, origin.cloned()))
     }
 
-    /// Everything of a conversation.
+    /// Loads a complete conversation.
     ///
     /// # Errors
     /// When there is no such conversation or it cannot be read. Single damaged messages are no error.
@@ -175,8 +176,7 @@ impl Conversations {
         self.whole(id, &row, &opened, drafts).await
     }
 
-    /// Everything of a conversation, in which answers that nobody finished now are messages like others, marked
-    /// partial.
+    /// Loads a complete conversation and first turns unfinished answers into normal messages, marked partial.
     ///
     /// # Errors
     /// When there is no such conversation, or it cannot be read or written.
@@ -193,7 +193,7 @@ impl Conversations {
         self.whole(id, &row, &opened, Vec::new()).await
     }
 
-    /// All conversations, the latest first.
+    /// All conversations, latest first.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -205,7 +205,7 @@ impl Conversations {
         rows.iter().map(|row| self.summary(&keys, row)).collect()
     }
 
-    /// The conversation that grew last.
+    /// The conversation with the latest append.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -217,10 +217,10 @@ impl Conversations {
         self.summary(&keys, row).map(Some)
     }
 
-    /// The conversation whose id begins so.
+    /// Finds the conversation whose id begins with this text.
     ///
     /// # Errors
-    /// When no id begins so, or several do.
+    /// When no id or several ids begin with it.
     pub async fn resolve(&self, beginning: &str) -> Result<ConversationId, StoreError> {
         let none = || StoreError::NoConversation(beginning.to_owned());
         let text = beginning.to_ascii_lowercase();
@@ -236,7 +236,7 @@ impl Conversations {
         }
     }
 
-    /// A new conversation with the first `at` messages of another one. They share nothing: each can be deleted alone.
+    /// Creates a copy of the first `at` messages of a conversation. The two share no data: each can be deleted alone.
     ///
     /// # Errors
     /// When there is no such conversation, it has fewer messages, or a message is damaged.
@@ -254,7 +254,7 @@ impl Conversations {
         self.begin(&whole.meta, &whole.contents).await
     }
 
-    /// What is known about a conversation besides its messages.
+    /// Reads the title and settings of a conversation.
     ///
     /// # Errors
     /// When there is no such conversation or it cannot be read.
@@ -263,7 +263,7 @@ impl Conversations {
         opened.log.open_meta(&row.meta)
     }
 
-    /// Replaces what is known about a conversation besides its messages.
+    /// Replaces the title and settings of a conversation.
     ///
     /// # Errors
     /// When there is no such conversation or it cannot be written.
@@ -274,7 +274,7 @@ impl Conversations {
         if is_there { Ok(()) } else { Err(self.gone(id)) }
     }
 
-    /// Changes a part of what is known about a conversation besides its messages.
+    /// Changes parts of the title and settings of a conversation.
     ///
     /// # Errors
     /// When there is no such conversation or it cannot be written.
@@ -289,7 +289,7 @@ impl Conversations {
         if meta == before { Ok(()) } else { self.set_meta(id, &meta).await }
     }
 
-    /// Gives a conversation another title.
+    /// Changes the title of a conversation.
     ///
     /// # Errors
     /// When there is no such conversation or it cannot be written.
@@ -297,13 +297,13 @@ impl Conversations {
         self.change_meta(id, |meta| meta.title = Some(title.to_owned())).await
     }
 
-    /// Deletes a conversation: its key is overwritten, and its rows go.
+    /// Deletes a conversation: overwrites its key and deletes its rows.
     ///
     /// # Errors
     /// When there is no such conversation or the store cannot be written.
     pub async fn delete(&self, id: &ConversationId) -> Result<(), StoreError> {
         let opened = self.opened(id).await?;
-        // First what can be read without a key, so that nothing of it stays behind a conversation that is gone.
+        // Delete the unsealed traces first, so that an interruption does not leave them without their conversation.
         self.store.flush_traces().await;
         let (backend, name) = (self.store.backend(), || self.tenant.as_str().to_owned());
         while backend.erase_session_traces(name(), id.as_str().to_owned(), TRACES).await? > 0 {}
@@ -317,7 +317,7 @@ impl Conversations {
         &self.store
     }
 
-    /// Appends, and takes out the drafts that say the same.
+    /// Appends contents and deletes the drafts that they replace.
     pub(crate) async fn append_in_place_of(
         &self,
         id: &ConversationId,
@@ -337,7 +337,7 @@ impl Conversations {
                     return Ok(end);
                 }
                 Appended::Gone => return Err(self.gone(id)),
-                // A message is sealed for its position, so it is sealed anew for another one.
+                // Messages are sealed for their positions, so they must be sealed again.
                 Appended::Moved(messages) => {
                     opened.messages.fetch_max(messages, Ordering::AcqRel);
                 }
@@ -346,13 +346,13 @@ impl Conversations {
         Err(StoreError::Busy(self.store.at().to_owned()))
     }
 
-    /// The conversation is not there any more.
+    /// Forgets a conversation that no longer exists, and returns the error for it.
     pub(crate) fn gone(&self, id: &ConversationId) -> StoreError {
         self.cache().remove(id);
         StoreError::NoConversation(id.as_str().to_owned())
     }
 
-    /// One page of messages as rows; the next page starts behind the last one.
+    /// Reads one page of messages as rows. The next page starts after the last one.
     pub(crate) async fn page(
         &self,
         opened: &Opened,
@@ -389,7 +389,7 @@ impl Conversations {
         Ok(true)
     }
 
-    /// The conversation as it stands in the store now.
+    /// Reads the current row of a conversation.
     pub(crate) async fn find(
         &self,
         id: &ConversationId,

@@ -1,11 +1,11 @@
-//! What an answer grew by since it was last looked at, so that keeping it costs what is new and not what there is.
+//! The changes of an answer since its last piece, so that storing a piece costs as much as the new part.
 
 use thinkthrough_core::content::{Block, Content, Origin, Parameters, Speaker, Thinking, ToolCall};
 use thinkthrough_core::shape::{read_block, read_content, write_block, write_content};
 use thinkthrough_json::{Doc, Val, Writer};
 use zeroize::Zeroizing;
 
-/// What was kept of an answer already.
+/// The stored state of an answer.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     blocks: Vec<KeptBlock>,
@@ -14,18 +14,18 @@ pub(super) struct Kept {
 
 #[derive(Debug)]
 struct KeptBlock {
-    /// Everything but its text.
+    /// The block without its text.
     rest: Block,
-    /// How long its text is.
+    /// Length of the text.
     len: usize,
-    /// The last bytes of its text, by which a text that was replaced is known.
+    /// The last bytes of the text. They show whether the text was replaced.
     tail: Box<[u8]>,
 }
 
 const TAIL: usize = 64;
 
 impl Kept {
-    /// What is new in `blocks`, as a piece; `None` when nothing is.
+    /// The changes in `blocks` as a piece. `None` if there are no changes.
     pub(super) fn grow(&mut self, blocks: &[Block], origin: Option<&Origin>) -> Option<String> {
         let mut w = Writer::new();
         let mut is_new = false;
@@ -34,7 +34,7 @@ impl Kept {
                 let begun = Content { origin: origin.cloned(), ..empty() };
                 write_content(w.key("content"), &begun);
             }
-            // Whoever starts anew does not know how many blocks were kept before.
+            // After a restart the number of stored blocks is unknown.
             if blocks.len() < self.blocks.len() || !self.has_begun {
                 is_new = self.has_begun;
                 self.blocks.truncate(blocks.len());
@@ -50,7 +50,7 @@ impl Kept {
         is_new.then(|| w.finish())
     }
 
-    /// Writes what is new in one block; says whether anything is.
+    /// Writes the changes of one block. Returns whether there are any.
     fn change(&mut self, w: &mut Writer, at: usize, block: &Block) -> bool {
         let text = text_of(block);
         let kept = self.blocks.get_mut(at);
@@ -94,7 +94,7 @@ impl KeptBlock {
         }
     }
 
-    /// What `text` has beyond the kept text; `None` when it does not begin with it.
+    /// The part of `text` after the stored text. `None` if `text` does not begin with the stored text.
     fn more<'t>(&self, text: &'t str) -> Option<&'t str> {
         let (before, more) = text.split_at_checked(self.len)?;
         before.as_bytes().ends_with(&self.tail).then_some(more)
@@ -106,7 +106,7 @@ fn tail(text: &str) -> Box<[u8]> {
     bytes.get(bytes.len().saturating_sub(TAIL)..).unwrap_or_default().into()
 }
 
-/// The answer that pieces add up to, marked partial.
+/// Joins pieces into an answer, marked partial.
 pub(super) fn add_up(pieces: impl Iterator<Item = Zeroizing<Vec<u8>>>) -> Content {
     let mut content = empty();
     for piece in pieces {
@@ -124,7 +124,7 @@ pub(super) fn add_up(pieces: impl Iterator<Item = Zeroizing<Vec<u8>>>) -> Conten
         }
     }
     content.blocks.retain(|block| !is_nothing(block));
-    // A thought that has its proof, or that something follows, is complete.
+    // A thought is complete if it has a signature, or if another block follows.
     if let Some(Block::Thinking(thinking)) = content.blocks.last_mut() {
         thinking.partial |= thinking.signature.is_none();
     }
@@ -151,12 +151,12 @@ fn index(value: Val<'_>, key: &str) -> Option<usize> {
     value.u64(key).and_then(|at| usize::try_from(at).ok())
 }
 
-/// An answer that says nothing yet.
+/// An answer without blocks.
 fn empty() -> Content {
     Content { partial: true, ..Content::new(Speaker::Ai, Vec::new()) }
 }
 
-/// Announced, but never begun.
+/// Whether a block was announced but not begun.
 fn is_nothing(block: &Block) -> bool {
     match block {
         Block::Text(text) => text.text.is_empty() && text.signature.is_none(),
@@ -165,7 +165,7 @@ fn is_nothing(block: &Block) -> bool {
     }
 }
 
-/// The text that grows while a block comes in.
+/// The text that grows while a block arrives.
 fn text_of(block: &Block) -> &str {
     match block {
         Block::Text(text) => &text.text,
@@ -190,7 +190,7 @@ fn set_text(block: &mut Block, new: String) {
     }
 }
 
-/// Whether two blocks differ in nothing but the text that grows. Looks at no text that does.
+/// Whether two blocks are equal except for the growing text, which is not compared.
 fn is_same_but_text(kept: &Block, now: &Block) -> bool {
     match (kept, now) {
         (Block::Text(kept), Block::Text(now)) => {
@@ -203,7 +203,7 @@ fn is_same_but_text(kept: &Block, now: &Block) -> bool {
 }
 
 fn is_same_thought_but_text(kept: &Thinking, now: &Thinking) -> bool {
-    // Every field is named, so that a new one is thought of here.
+    // All fields are named, so that a new field must be added here.
     let Thinking {
         thought: _,
         source_field,

@@ -1,4 +1,4 @@
-//! Search through the sealed logs: each row is opened, looked at, and forgotten.
+//! Search in the sealed logs. Each row is opened, searched, and dropped.
 
 use super::{Conversations, Summary};
 use crate::error::StoreError;
@@ -10,70 +10,70 @@ use thinkthrough_core::content::{Block, Content, Parameters, Speaker};
 use thinkthrough_core::plane::Masked;
 use thinkthrough_mask::Masker;
 
-/// What to look for.
+/// A query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Search {
-    /// The text; capitals count as small letters.
+    /// The text to find. Case does not matter.
     pub text: String,
-    /// Where to look.
+    /// The texts to search.
     pub within: Within,
-    /// The only conversation to look in.
+    /// Search only this conversation.
     pub only: Option<ConversationId>,
 }
 
-/// Where to look.
+/// The texts to search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Within {
-    /// Everything: thoughts, answers, questions, and what tools were given and gave.
+    /// All: thoughts, answers, questions, and the inputs and outputs of tools.
     #[default]
     All,
-    /// What models said visibly.
+    /// Visible texts of models.
     Answers,
-    /// What models thought.
+    /// Thoughts of models.
     Thoughts,
 }
 
-/// What a search comes upon.
+/// A report of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// The text.
+    /// A match.
     Hit(Hit),
-    /// How far it is, in conversations.
+    /// The progress in conversations.
     Progress {
-        /// How many were looked through.
+        /// Number of searched conversations.
         done: usize,
-        /// How many there are.
+        /// Number of all conversations.
         of: usize,
     },
 }
 
-/// A place where the text stands: the first one in a block.
+/// The first match in a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
     /// The conversation.
     pub id: ConversationId,
     /// Its title.
     pub title: Option<String>,
-    /// The message, from 0.
+    /// Index of the message, from 0.
     pub message: u32,
-    /// The block in the message, from 0.
+    /// Index of the block in the message, from 0.
     pub block: usize,
-    /// Who speaks.
+    /// The speaker of the message.
     pub speaker: Speaker,
-    /// It stands in a thought.
+    /// True for a match in a thought.
     pub is_thought: bool,
-    /// The words around it, in one line.
+    /// The surrounding words in one line.
     pub excerpt: String,
-    /// Where the text stands in the excerpt, in bytes.
+    /// Range of the match in the excerpt, in bytes.
     pub at: Range<usize>,
 }
 
 impl Conversations {
-    /// Looks through all conversations, the latest first, and says what it finds as it finds it. `found` says
-    /// whether to go on.
+    /// Searches all conversations, the latest first, and passes each result to `found` at once. The search stops when
+    /// `found` returns false.
     ///
     /// # Errors
-    /// When the store cannot be read. Damaged messages are passed over.
+    /// When the store cannot be read. Damaged messages are skipped.
     pub async fn search<F>(&self, search: &Search, found: F) -> Result<(), StoreError>
     where
         F: FnMut(Found) -> bool,
@@ -81,8 +81,8 @@ impl Conversations {
         self.search_masked(search, None, found).await
     }
 
-    /// The same in what this masker leaves of each text: no excerpt then holds a secret or a part of one, and none is
-    /// found.
+    /// As [`search`](Self::search), but masks each text first. So secrets cannot be found, and excerpts contain no
+    /// part of one.
     ///
     /// # Errors
     /// As [`search`](Self::search).
@@ -107,7 +107,7 @@ impl Conversations {
             match self.search_one(summary, within, &needle, &mut found).await {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
-                // Somebody deleted it meanwhile.
+                // The conversation was deleted meanwhile.
                 Err(StoreError::NoConversation(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -116,7 +116,7 @@ impl Conversations {
         Ok(())
     }
 
-    /// Says whether to go on.
+    /// Searches one conversation. Returns false if the search has to stop.
     async fn search_one<F>(
         &self,
         summary: &Summary,
@@ -203,24 +203,24 @@ fn text_of(block: &Block) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(text))
 }
 
-/// A text to look for, in small letters.
+/// A text to find, in lower case.
 struct Needle {
     chars: Vec<char>,
-    /// How it may begin, where that is one byte.
+    /// The first byte in lower and upper case, if the first character is a single byte.
     first: Option<(u8, u8)>,
 }
 
 impl Needle {
     fn new(text: &str) -> Self {
         let chars: Vec<char> = text.chars().flat_map(char::to_lowercase).collect();
-        // A sign or letter beyond ASCII may have a small letter within it (the Kelvin sign is a `k`), so that the
-        // shortcut is for what has no such relatives.
+        // A character beyond ASCII may have an ASCII letter as its lower case (the Kelvin sign is a `k`). So the
+        // shortcut excludes such letters.
         let alone = |char: &&char| char.is_ascii() && !matches!(char, 'k' | 'i');
         let first = chars.first().filter(alone).and_then(|first| u8::try_from(*first).ok());
         Needle { chars, first: first.map(|first| (first, first.to_ascii_uppercase())) }
     }
 
-    /// Where the text stands first.
+    /// The range of the first match.
     fn find(&self, text: &str) -> Option<Range<usize>> {
         if self.chars.is_empty() {
             return None;
@@ -240,7 +240,7 @@ impl Needle {
         }
     }
 
-    /// How long the text is that `rest` begins with, if it does.
+    /// The length of the match at the start of `rest`, if there is one.
     fn begins(&self, rest: &str) -> Option<usize> {
         let mut wanted = self.chars.iter();
         for (at, char) in rest.char_indices() {
@@ -257,10 +257,10 @@ impl Needle {
     }
 }
 
-/// How many characters stand on each side of what was found.
+/// Number of characters on each side of a match.
 const AROUND: usize = 40;
 
-/// The words around a place, in one line, and where the place is in them.
+/// The words around a match in one line, and the range of the match in them.
 fn excerpt(text: &str, at: Range<usize>) -> (String, Range<usize>) {
     let (before, rest) = text.split_at_checked(at.start).unwrap_or((text, ""));
     let (found, after) = rest.split_at_checked(at.len()).unwrap_or((rest, ""));

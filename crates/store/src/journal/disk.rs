@@ -1,40 +1,40 @@
-//! What a journal asks of its disk: the one place where that can fail.
+//! The disk operations of a journal, so that tests can make them fail.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
 
-/// A disk. Tests have one that fails as disks do.
+/// A disk. Tests use a failing disk.
 pub(super) trait Disk: fmt::Debug + Send + Sync {
-    /// Makes a file.
+    /// Creates a file.
     fn make(&self, how: &OpenOptions, path: &Path) -> io::Result<File> {
         how.open(path)
     }
 
-    /// Writes some of these bytes to the end of a file, and says how many.
+    /// Appends some of these bytes to a file. Returns their number.
     fn write(&self, mut file: &File, bytes: &[u8]) -> io::Result<usize> {
         file.write(bytes)
     }
 
-    /// Comes back when all that was written to a file, or that stands in a folder, outlives a loss of power.
+    /// Syncs a file or a folder. When this returns, all earlier writes survive a power cut.
     fn sync(&self, file: &File) -> io::Result<()> {
         file.sync_data()
     }
 
-    /// Cuts a file.
+    /// Cuts a file to this length.
     fn set_len(&self, file: &File, len: u64) -> io::Result<()> {
         file.set_len(len)
     }
 }
 
-/// That of the system.
+/// The disk of the system.
 #[derive(Debug)]
 pub(super) struct System;
 
 impl Disk for System {}
 
-/// Writes all of these bytes, or says why a part of them is there at most.
+/// Appends all of these bytes. After an error a part of them may be written.
 pub(super) fn write_all(disk: &dyn Disk, file: &File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match disk.write(file, bytes) {

@@ -1,4 +1,4 @@
-//! A disk that fails as disks do, and what the journal makes of it: traffic goes on, and what was taken is there.
+//! Tests of the journal on a disk that fails: traffic goes on, and accepted entries survive.
 
 use super::disk::Disk;
 use super::format::Mark;
@@ -14,13 +14,13 @@ use std::sync::{Arc, Mutex};
 
 const MARK: Mark = *b"0123456789abcdef";
 
-/// What happens next on the disk, drawn from a seed or always the same.
+/// The behaviour of the disk: fixed, or random from a seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mood {
     Fine,
     Full,
     ReadOnly,
-    /// Every write is interrupted once, and writes one byte the next time.
+    /// Every other write is interrupted, and the others write one byte.
     Slow,
     Any,
 }
@@ -53,7 +53,7 @@ impl Faulty {
         *self.mood.lock().unwrap()
     }
 
-    /// Writes so many bytes at most.
+    /// Writes at most this many bytes.
     fn some(mut file: &File, bytes: &[u8], most: usize) -> io::Result<usize> {
         file.write(&bytes[..bytes.len().min(most)])
     }
@@ -106,7 +106,7 @@ impl Disk for Faulty {
     }
 }
 
-/// A folder that goes with the test.
+/// A folder that is removed after the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -123,7 +123,7 @@ impl Folder {
         self.0.join("store.db")
     }
 
-    /// What the names of journals begin with.
+    /// The common prefix of the journals' names.
     fn base(&self, holds: Holds) -> PathBuf {
         self.0.join(match holds {
             Holds::Records => "store.db.journal",
@@ -139,7 +139,7 @@ impl Drop for Folder {
     }
 }
 
-/// An answer on its way, and the queue that it goes into.
+/// An answer to append, and the queue for it.
 struct One {
     records: Vec<Arc<NewRecord>>,
     queue: Arc<Mutex<Vec<(String, Spot)>>>,
@@ -189,15 +189,15 @@ impl Process {
         Process { journal, queue: Arc::default() }
     }
 
-    /// Whether the journal took it.
+    /// Appends a record. Returns whether the journal accepted it.
     async fn takes(&self, id: &str, size: usize) -> bool {
-        // As if a while had passed since it failed.
+        // Skip the pause after a failure.
         self.journal.0.hold().again = None;
         let records = vec![Arc::new(record(id, size))];
         self.journal.append(One { records, queue: Arc::clone(&self.queue) }).await.is_ok()
     }
 
-    /// The database takes the first of those that wait; gives their ids.
+    /// Commits the first pending records. Returns their ids.
     async fn database_takes(&self, count: usize) -> Vec<String> {
         let taken: Vec<(String, Spot)> = {
             let mut queue = self.queue.lock().unwrap();
@@ -210,7 +210,8 @@ impl Process {
     }
 }
 
-/// What the next process finds where this one was killed. It holds its locks, so that the next one has a copy.
+/// The records and messages that the next process finds after a kill. It reads a copy, because this process holds
+/// locks.
 fn found(folder: &Folder) -> (BTreeSet<String>, Vec<String>) {
     let copy = Folder::new();
     for path in segment::all(&folder.base(Holds::Records)).unwrap() {
@@ -219,7 +220,7 @@ fn found(folder: &Folder) -> (BTreeSet<String>, Vec<String>) {
     left_in(&copy, Holds::Records)
 }
 
-/// What the next process takes from the journals in a folder, and says about them.
+/// The records and messages that the next process finds in a folder.
 fn left_in(folder: &Folder, holds: Holds) -> (BTreeSet<String>, Vec<String>) {
     let next = Journal::on(&folder.store(), MARK, Faulty::new(Mood::Fine, 0), holds);
     let (mut ids, mut said) = (BTreeSet::new(), Vec::new());
@@ -250,7 +251,7 @@ async fn on_a_full_or_read_only_disk_answers_are_given_back_and_it_is_said_once(
         let said = process.journal.said().unwrap();
         assert!(said.contains(words) && said.contains("store.db"), "{said}");
         assert_eq!(process.journal.said(), None, "it is said once");
-        // It goes on as soon as there is room, and the next trouble is another one.
+        // It works again as soon as there is room, and the next failure is reported again.
         disk.feels(Mood::Fine);
         assert!(process.takes("behind", 10).await);
         assert_eq!((process.journal.fallbacks(), process.journal.said()), (3, None));
@@ -287,8 +288,8 @@ async fn interrupted_and_short_writes_are_gone_on_with() {
     assert_eq!(found(&folder), (ids, Vec::new()));
 }
 
-/// Whatever the disk does: what was taken and is not in the database is there after a kill, what was given back is not, and
-/// no journal looks as if somebody had changed it.
+/// Under any faults: accepted records that are not in the database survive a kill, refused ones do not appear, and no
+/// journal looks altered.
 #[tokio::test]
 async fn whatever_a_disk_does_what_was_taken_is_there() {
     let (mut took, mut gave_back) = (0, 0);
@@ -319,10 +320,10 @@ async fn whatever_a_disk_does_what_was_taken_is_there() {
     assert!(took > 1_000 && gave_back > 1_000, "{took} {gave_back}");
 }
 
-/// A disk that knows what a loss of power leaves of it: files up to where they were synced, under names that were.
+/// A disk that simulates a power cut: files are cut to their synced length, and need a synced name.
 #[derive(Debug, Default)]
 struct Powered {
-    /// By the names of files.
+    /// By file name.
     synced: Mutex<BTreeMap<PathBuf, Synced>>,
 }
 
@@ -333,7 +334,7 @@ struct Synced {
 }
 
 impl Powered {
-    /// The folder after a loss of power.
+    /// The folder after a power cut.
     fn cut(&self, folder: &Folder) -> Folder {
         let (after, synced) = (Folder::new(), self.synced.lock().unwrap());
         for path in segment::all(&folder.base(Holds::Traces)).unwrap() {
@@ -356,7 +357,7 @@ impl Disk for Powered {
     fn sync(&self, synced: &File) -> io::Result<()> {
         let of = synced.metadata()?;
         for (path, file) in &mut *self.synced.lock().unwrap() {
-            // A file that was removed is synced by nobody.
+            // Removed files cannot be synced.
             let Ok(its) = path.metadata() else { continue };
             if of.is_dir() {
                 file.has_name = true;
@@ -368,7 +369,7 @@ impl Disk for Powered {
     }
 }
 
-/// After each step the power may go: what was acknowledged and is not in the database is there.
+/// Cuts the power after each step: acknowledged traces that are not in the database survive.
 #[tokio::test]
 async fn k_2_a_loss_of_power_takes_no_trace_that_stands_in_a_journal() {
     let (folder, disk) = (Folder::new(), Arc::new(Powered::default()));
@@ -379,7 +380,7 @@ async fn k_2_a_loss_of_power_takes_no_trace_that_stands_in_a_journal() {
     let (mut taken, mut in_database) = (BTreeSet::new(), BTreeSet::new());
     for at in 0..200 {
         let id = format!("{at}");
-        // Some do not fit into one file with others.
+        // Some are too large to share a file.
         let size = usize::try_from(drawn.below(80) * drawn.below(3_000)).unwrap();
         assert!(process.takes(&id, size).await);
         taken.insert(id);

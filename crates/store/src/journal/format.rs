@@ -1,8 +1,8 @@
 //! The file format of a journal: a head, then entries, each with its length and checksums.
 //!
 //! This module does no I/O. Reading accepts any bytes and returns only whole entries, each at the place for which it
-//! was written. It stops at an entry whose header is damaged, because the start of the next one is unknown. A file that
-//! ends within an entry was cut, for example by a crash. A complete entry with another checksum was changed.
+//! was written. It stops at an entry whose header is damaged, because the start of the next one is unknown. A file
+//! that ends within an entry was cut, for example by a crash. A complete entry with another checksum was changed.
 //!
 //! ```text
 //! head   b"thinkjnl", version: u32, store: [u8; 16], checksum of all before: u32

@@ -40,8 +40,8 @@ use tokio::task::spawn_blocking;
 
 /// A file whose entries are all committed is cleared once it is longer than this, in bytes: not after each commit.
 const KEPT: u64 = 256 << 10;
-/// Bytes after which another file is begun. A file grows so long only if some entry was always uncommitted. Slices have
-/// few entries, but some slice is held at almost any moment, so that their file is never cleared.
+/// Bytes after which another file is begun. A file grows so long only if some entry was always uncommitted. Slices
+/// have few entries, but some slice is held at almost any moment, so that their file is never cleared.
 const LONG: u64 = 4 << 20;
 const LONG_OF_SLICES: u64 = 256 << 10;
 /// The pause after a failed write.
@@ -121,8 +121,8 @@ pub(crate) struct Left<T> {
 }
 
 impl Journal {
-    /// The journal of the store in this file. Its mark is a digest under the key of the installation, so that a journal
-    /// of another store is not read.
+    /// The journal of the store in this file. Its mark is a digest under the key of the installation, so that a
+    /// journal of another store is not read.
     pub(crate) fn new(store: &Path, install: &Key, holds: Holds) -> Self {
         let name = blake3::keyed_hash(install.bytes(), b"the journal of a store");
         let mark = name.as_bytes().first_chunk().copied().unwrap_or_default();
@@ -162,8 +162,8 @@ impl Journal {
         self.0.state.try_lock().ok()?.said.take()
     }
 
-    /// Writes the rows and queues them with their spot, in the order of their spots. Returns them if they could not be
-    /// written, or if they have to be committed at once.
+    /// Writes the rows and queues them with their spot, in the order of their spots. Returns them if they could not
+    /// be written, or if they have to be committed at once.
     pub(crate) async fn append<Q: Queued>(&self, queued: Q) -> Result<(), Q> {
         let queued = match self.try_append(queued) {
             Ok(written) => return written,
@@ -215,8 +215,8 @@ impl Journal {
         drop(spawn_blocking(move || journal.0.hold().leave()).await);
     }
 
-    /// Reads the oldest journal of an ended process that is at most `room` bytes long. The returned spots keep its file
-    /// locked. Blocks.
+    /// Reads the oldest journal of an ended process that is at most `room` bytes long. The returned spots keep its
+    /// file locked. Blocks.
     pub(crate) fn left_behind<T: Journaled>(&self, room: u64) -> Option<Left<T>> {
         let paths = segment::all(&self.0.base).unwrap_or_default();
         paths.into_iter().find_map(|path| self.0.left_in(&path, room))
@@ -387,8 +387,8 @@ impl Inner {
         }
     }
 
-    /// Reads the journal of an ended process. Returns `None` if its process lives, if it was examined before, or if it
-    /// is too long, gone or empty.
+    /// Reads the journal of an ended process. Returns `None` if its process lives, if it was examined before, or if
+    /// it is too long, gone or empty.
     fn left_in<T: Journaled>(&self, path: &Path, room: u64) -> Option<Left<T>> {
         let is_small = path.metadata().is_ok_and(|file| file.len() <= room);
         if !is_small || self.hold().met.contains(path) {

@@ -1,22 +1,22 @@
-//! What stands in a journal as the payload of an entry: what a row in the database will hold. A record is sealed and
-//! keyed already, and a trace is masked.
+//! The payload of journal entries: the rows that the database will store. Records are sealed and have their keys, and
+//! traces are masked.
 //!
-//! Pure over bytes.
+//! These functions only work on bytes.
 
 use super::format::Kind;
 use crate::ledger_row::SliceRow;
 use crate::row::{NewRecord, TraceRow};
 use thinkthrough_limits::Unheard;
 
-/// A row that waits in a journal for the database.
+/// A row that is stored in a journal before the database.
 pub(crate) trait Journaled: Sized + Send + Sync + 'static {
-    /// What its entries are.
+    /// The kind of its entries.
     const KIND: Kind;
 
-    /// Writes it behind `out`.
+    /// Appends the payload to `out`.
     fn put(&self, out: &mut Vec<u8>);
 
-    /// What was put; `None` where these are other bytes.
+    /// Reads a payload. `None` if the bytes have another form.
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
@@ -32,8 +32,8 @@ impl Journaled for NewRecord {
     }
 }
 
-/// How many there are of each kind stands before them: an older version knows the first of them, and passes over what
-/// came to a trace since; what an older one did not write is empty.
+/// The numbers of texts and numbers come first, so that versions with different columns can read each other's
+/// entries: an older version ignores additional values, and missing ones are empty.
 impl Journaled for TraceRow {
     const KIND: Kind = Kind::Trace;
 
@@ -91,7 +91,7 @@ impl Journaled for SliceRow {
     }
 }
 
-/// Reads so many values into these places, as far as there are any.
+/// Reads `count` values into the places, and ignores values without a place.
 fn fill<T>(places: &mut [T], count: usize, mut next: impl FnMut() -> Option<T>) -> Option<()> {
     let mut places = places.iter_mut();
     for _ in 0..count {
@@ -103,7 +103,7 @@ fn fill<T>(places: &mut [T], count: usize, mut next: impl FnMut() -> Option<T>) 
     Some(())
 }
 
-/// Writes a record behind `out`.
+/// Appends a record to `out`.
 fn put(out: &mut Vec<u8>, record: &NewRecord) {
     let NewRecord { tenant, id, parent, thread, key_id, keys, head, kept, now } = record;
     out.extend(tenant.to_le_bytes());
@@ -118,7 +118,7 @@ fn put(out: &mut Vec<u8>, record: &NewRecord) {
     put_bytes(out, kept);
 }
 
-/// The record that [`put`] wrote; `None` where these are other bytes.
+/// Reads the bytes of [`put`]. `None` if they have another form.
 fn read(bytes: &[u8]) -> Option<NewRecord> {
     let mut rest = bytes;
     let record = NewRecord {
@@ -228,13 +228,13 @@ mod tests {
         #[test]
         fn a_trace_of_another_version_is_read_as_far_as_it_is_known(id: String, more: String) {
             let count = |number: u64| number.to_le_bytes();
-            // An older one had two texts, a number and no more.
+            // An older version wrote only two texts and one number.
             let mut bytes = [count(2), count(1), count(0)].concat();
             [&id, &more].into_iter().for_each(|text| put_bytes(&mut bytes, text.as_bytes()));
             bytes.extend(7_i64.to_le_bytes());
             let row = TraceRow { id: id.clone(), tenant: more.clone(), created_at: 7, ..TraceRow::default() };
             prop_assert_eq!(TraceRow::read(&bytes), Some(row.clone()));
-            // A newer one has a text more behind all that are known.
+            // A newer version writes one more text after the known ones.
             let known = row.texts().len();
             let mut bytes = [count(known as u64 + 1), count(1), count(0)].concat();
             row.texts().into_iter().for_each(|text| put_bytes(&mut bytes, text.as_bytes()));

@@ -1,4 +1,4 @@
-//! The address of a server, and what it says about TLS.
+//! The address of a server, with its TLS options.
 
 use super::tls::{Check, Tls};
 use crate::error::StoreError;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
-/// The words that `sslmode` may be.
+/// The allowed values of `sslmode`.
 const MODES: &str = "disable, prefer, require, verify-ca, verify-full";
 
-/// Reads an address: what the driver takes, and how connections are secured.
+/// Parses an address into the driver's configuration and the TLS settings.
 pub(super) fn read(url: &str, at: &str) -> Result<(Config, Tls), StoreError> {
     let refuse = |message: String| StoreError::Database { at: at.to_owned(), message };
     let (plain, said) = split(url);
@@ -19,11 +19,11 @@ pub(super) fn read(url: &str, at: &str) -> Result<(Config, Tls), StoreError> {
         refuse(cause.unwrap_or_else(|| error.to_string()))
     })?;
     let (mode, check) = match said.mode.as_deref() {
-        // Where nobody else is on the way there is nothing to keep from anybody.
+        // On this machine the connection cannot be intercepted.
         None if is_here(&config) => (SslMode::Disable, Check::None),
         None | Some("prefer") => (SslMode::Prefer, Check::None),
         Some("disable") => (SslMode::Disable, Check::None),
-        // As with PostgreSQL's own clients: whoever names authorities wants them to count.
+        // As in PostgreSQL's own clients: a named authority must have signed the certificate.
         Some("require") if said.authorities.is_some() => (SslMode::Require, Check::Authority),
         Some("require") => (SslMode::Require, Check::None),
         Some("verify-ca") => (SslMode::Require, Check::Authority),
@@ -40,14 +40,14 @@ pub(super) fn read(url: &str, at: &str) -> Result<(Config, Tls), StoreError> {
     Ok((config, Tls::new(check, said.authorities.as_ref())?))
 }
 
-/// What an address says about TLS.
+/// The TLS options of an address.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Said {
     mode: Option<String>,
     authorities: Option<PathBuf>,
 }
 
-/// The address without what the driver does not know.
+/// Splits off the options that the driver does not know.
 fn split(url: &str) -> (String, Said) {
     let mut said = Said::default();
     let Some((plain, query)) = url.split_once('?') else { return (url.to_owned(), said) };
@@ -68,7 +68,7 @@ fn split(url: &str) -> (String, Said) {
     (plain, said)
 }
 
-/// Undoes `%2F` and the like.
+/// Decodes `%2F` and the like.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -90,7 +90,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Whether every host is this machine.
+/// Whether all hosts are this machine.
 fn is_here(config: &Config) -> bool {
     config.get_hosts().iter().all(|host| match host {
         Host::Tcp(name) => {

@@ -1,29 +1,29 @@
-//! Commits of the last minute with their numbers: which of them a server lacks that was somewhere else before.
+//! The numbered commits of the last minute. They show which commits a server lacks after a failover.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a commit is kept. While nobody knows whether the server has it, it is kept longer.
+/// The time that a commit is kept. Commits are kept longer while it is unknown if the server has them.
 const AGE: Duration = Duration::from_secs(60);
-/// How often rows are given once more that the server does not take, though it takes others.
+/// The most attempts to write rows again that the server rejects while it accepts others.
 const TRIES: usize = 5;
 
-/// What this process committed last, in order.
+/// The last commits of this process, in order.
 #[derive(Debug)]
 pub(super) struct Commits<T> {
-    /// So many bytes are kept at most.
+    /// The most bytes to keep.
     limit: usize,
-    /// The number of the last commit that was begun.
+    /// The number of the last commit that was started.
     begun: i64,
-    /// That of the last one that the server is known to have had.
+    /// The number of the last commit that the server certainly had.
     done: i64,
     kept: VecDeque<Commit<T>>,
-    /// What the server lost. It comes back in this order.
+    /// Commits that the server lost. They are written again in this order.
     lost: VecDeque<Commit<T>>,
-    /// How many bytes both have.
+    /// Bytes in `kept` and `lost`.
     bytes: usize,
-    /// The connection was lost, and the next one may lead to another server.
+    /// True after a lost connection, because the next one may lead to another server.
     is_in_doubt: bool,
 }
 
@@ -36,7 +36,7 @@ struct Commit<T> {
     tries: usize,
 }
 
-/// What was lost and is to be given once more.
+/// Lost commits to write again.
 #[derive(Debug)]
 pub(super) struct Again<T>(VecDeque<Commit<T>>);
 
@@ -59,14 +59,14 @@ impl<T> Commits<T> {
         }
     }
 
-    /// The number of the next commit. The one before is over, whatever came of it.
+    /// Starts the next commit and returns its number. The previous commit must have ended, successfully or not.
     pub(super) fn begin(&mut self) -> i64 {
         self.begun += 1;
         self.begun
     }
 
-    /// A commit is done. The server had the number `before` until then: where that is smaller than one that it had
-    /// already, it lost what is behind it.
+    /// Notes a successful commit. `before` is the number on the server until then. If it is smaller than a number
+    /// that the server already had, the server lost the commits after it.
     pub(super) fn done(&mut self, number: i64, before: i64, rows: Vec<Arc<T>>, bytes: usize) {
         if before < self.done {
             let is_there = |commit: &Commit<T>| commit.number <= before;
@@ -83,23 +83,23 @@ impl<T> Commits<T> {
         self.drop_old(now);
     }
 
-    /// Nobody knows any more what the server has. Says whether there is anything that it should have.
+    /// Marks the state of the server as unknown. Returns true if the server should have any commits.
     pub(super) fn doubt(&mut self) -> bool {
         self.is_in_doubt |= !self.kept.is_empty();
         self.is_in_doubt
     }
 
-    /// The server is to be asked, or lacks something.
+    /// True if the server must be asked for its number, or lacks commits.
     pub(super) fn is_in_need(&self) -> bool {
         self.is_in_doubt || !self.lost.is_empty()
     }
 
-    /// Nothing is kept.
+    /// True if no commits are kept.
     pub(super) fn is_empty(&self) -> bool {
         self.kept.is_empty() && self.lost.is_empty()
     }
 
-    /// What is to be given once more next: the rows of one commit, or those of several that have no more than `most`.
+    /// Takes the next lost rows: one commit, or several with at most `most` rows together.
     pub(super) fn next_lost(&mut self, most: usize) -> Option<Again<T>> {
         let mut rows = 0;
         let fits = |commit: &&Commit<T>| {
@@ -113,7 +113,8 @@ impl<T> Commits<T> {
         (!next.is_empty()).then_some(Again(next))
     }
 
-    /// It was not taken, and comes first next time. Gives how many rows are given up, because that was tried too often.
+    /// Puts commits back to the front after a failure. Returns the number of rows that are given up after too many
+    /// attempts.
     pub(super) fn put_back(&mut self, again: Again<T>) -> usize {
         let mut given_up = 0;
         for mut commit in again.0.into_iter().rev() {
@@ -128,14 +129,14 @@ impl<T> Commits<T> {
         given_up
     }
 
-    /// Rows that were deleted do not come back.
+    /// Forgets deleted rows, so that they are not written again.
     pub(super) fn forget(&mut self, is_gone: impl Fn(&T) -> bool) {
         for commit in self.kept.iter_mut().chain(&mut self.lost) {
             commit.rows.retain(|row| !is_gone(row));
         }
     }
 
-    /// Drops what is old, and beyond the limit what is oldest.
+    /// Drops old commits, and the oldest ones beyond the limit.
     pub(super) fn drop_old(&mut self, now: Instant) {
         while let Some(first) = self.kept.front() {
             let is_old = !self.is_in_doubt && now.duration_since(first.at) > AGE;
@@ -152,7 +153,7 @@ impl<T> Commits<T> {
 mod tests {
     use super::*;
 
-    /// Commits of one row each, which the server took one after the other.
+    /// Commits of one row each, which the server accepted one after the other.
     fn five() -> Commits<i64> {
         let mut commits = Commits::new(1_000);
         for row in 1..=5 {
@@ -245,7 +246,7 @@ mod tests {
         }
         assert!(commits.is_empty() && commits.bytes == 0);
         assert_eq!(doubted.kept.len(), 5);
-        // More than there is room for is kept by nobody.
+        // Commits beyond the limit are dropped.
         for row in 6..200 {
             let number = doubted.begin();
             doubted.done(number, number - 1, vec![Arc::new(row)], 10);

@@ -1,4 +1,4 @@
-//! Conversations, their messages, and answers in progress.
+//! Conversations, their messages, and drafts.
 
 use super::{Postgres, Value, Whose, get, number};
 use crate::error::StoreError;
@@ -10,12 +10,12 @@ const CONVERSATION: &str =
     "SELECT nr, id, key_id, wrapped_key, meta, messages, updated_at FROM conversation";
 
 impl Postgres {
-    /// Adds a conversation; `None` when its tenant or key is gone.
+    /// Adds a conversation. `None` if its tenant or key is gone.
     pub(crate) async fn add_conversation(
         &self,
         new: NewConversation,
     ) -> Result<Option<i64>, StoreError> {
-        // The key stays locked until the row stands, so that nobody erases the tenant in between.
+        // The key is locked until the commit, so that the tenant cannot be erased in between.
         let sql = "WITH held AS (SELECT tenant, id FROM data_key \
                        WHERE tenant = $1 AND id = $2 FOR SHARE), \
                    new AS (INSERT INTO conversation \
@@ -49,7 +49,7 @@ impl Postgres {
         row.map(|row| self.conversation_of(&row)).transpose()
     }
 
-    /// All conversations of a tenant, the latest first.
+    /// All conversations of a tenant, latest first.
     pub(crate) async fn conversations(
         &self,
         tenant: i64,
@@ -60,13 +60,13 @@ impl Postgres {
         rows.iter().map(|row| self.conversation_of(row)).collect()
     }
 
-    /// The first two ids that begin so.
+    /// The first two ids with this prefix.
     pub(crate) async fn ids(
         &self,
         tenant: i64,
         beginning: String,
     ) -> Result<Vec<String>, StoreError> {
-        // No letter of an id is greater than `z`.
+        // All letters of an id are at most `z`.
         let sql = "SELECT id FROM conversation \
                    WHERE tenant = $1 AND id >= $2 AND id < $2 || '{' ORDER BY id LIMIT 2";
         let values: [Value<'_>; 2] = [(&tenant, Type::INT8), (&beginning, Type::TEXT)];
@@ -98,8 +98,8 @@ impl Postgres {
         if number(&row, 0, at)? == 1 {
             return Ok(Appended::Done);
         }
-        // The count is the one from before the statement; should somebody else append right now, the next try
-        // finds a later one.
+        // The count is from before the statement. If another process appends at this moment, the next attempt reads a
+        // later count.
         let there: Option<i64> = get(&row, 1, at)?;
         let there = there.map(|there| u32::try_from(there).unwrap_or(u32::MAX));
         Ok(there.map_or(Appended::Gone, Appended::Moved))
@@ -124,7 +124,7 @@ impl Postgres {
         rows.iter().map(|row| Ok((number(row, 0, at)?, get(row, 1, at)?))).collect()
     }
 
-    /// Whether the conversation is there.
+    /// Returns whether the conversation exists.
     pub(crate) async fn set_meta(
         &self,
         conversation: i64,
@@ -135,13 +135,13 @@ impl Postgres {
         Ok(self.first(sql, &values).await?.is_some())
     }
 
-    /// Whether the conversation was there.
+    /// Returns whether the conversation existed.
     pub(crate) async fn remove_conversation(&self, nr: i64) -> Result<bool, StoreError> {
         let sql = "DELETE FROM conversation WHERE nr = $1 RETURNING 1";
         Ok(self.first(sql, &[(&nr, Type::INT8)]).await?.is_some())
     }
 
-    /// Whether the conversation is there.
+    /// Returns whether the conversation exists.
     pub(crate) async fn add_draft(&self, row: DraftRow) -> Result<bool, StoreError> {
         let sql = "INSERT INTO draft (conversation, draft, part, sealed) \
                    SELECT nr, $2, $3, $4 FROM conversation WHERE nr = $1 RETURNING 1";
@@ -154,7 +154,7 @@ impl Postgres {
         Ok(self.first(sql, &values).await?.is_some())
     }
 
-    /// Everything of all drafts, in order.
+    /// All pieces of all drafts, in order.
     pub(crate) async fn drafts(&self, conversation: i64) -> Result<Vec<DraftRow>, StoreError> {
         let sql = "SELECT draft, part, sealed FROM draft \
                    WHERE conversation = $1 ORDER BY draft, part";

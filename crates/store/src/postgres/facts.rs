@@ -1,4 +1,4 @@
-//! What refusals taught about models.
+//! Facts about models, learned from refusals.
 
 use super::{Postgres, get, number};
 use crate::error::StoreError;
@@ -6,9 +6,9 @@ use crate::row::{FactMark, FactRow, NewFact};
 use tokio_postgres::types::Type;
 
 impl Postgres {
-    /// Keeps a fact in place of an older one of its name; not where its tenant is gone.
+    /// Stores a fact and replaces an older one with its name. Returns false if its tenant is gone.
     pub(crate) async fn put_fact(&self, new: NewFact) -> Result<bool, StoreError> {
-        // A fact that is replaced gets a new number, so that whoever read the one before sees that.
+        // A replaced fact gets a new number, so that readers of the old one notice the change.
         let sql = "WITH held AS MATERIALIZED (SELECT tenant FROM data_key \
                        WHERE tenant = $1 AND id = $3 FOR KEY SHARE), \
                    old AS (DELETE FROM fact WHERE nr IN (SELECT nr FROM fact \
@@ -31,7 +31,7 @@ impl Postgres {
         Ok(!self.query_on(&self.inner.writing, sql, &values).await?.is_empty())
     }
 
-    /// Takes out what was learned up to then.
+    /// Deletes a fact if it was learned until this time.
     pub(crate) async fn remove_fact(
         &self,
         tenant: i64,
@@ -44,7 +44,7 @@ impl Postgres {
         self.query_on(&self.inner.writing, sql, &values).await.map(|_| ())
     }
 
-    /// Whether there is anything to read.
+    /// The count and the sum of numbers of all facts.
     pub(crate) async fn fact_mark(&self) -> Result<FactMark, StoreError> {
         let sql = "SELECT count(*), coalesce(sum(nr), 0)::int8 FROM fact";
         let (row, at) = (self.first(sql, &[]).await?, &self.inner.at);
@@ -53,7 +53,7 @@ impl Postgres {
         })
     }
 
-    /// What was learned between these times, the latest first.
+    /// Facts that were learned between these times, latest first.
     pub(crate) async fn facts(
         &self,
         after: i64,
@@ -81,7 +81,7 @@ impl Postgres {
         facts.collect()
     }
 
-    /// Takes out what was not learned between these times.
+    /// Deletes facts that were not learned between these times.
     pub(crate) async fn prune_facts(&self, after: i64, before: i64) -> Result<(), StoreError> {
         let sql = "DELETE FROM fact WHERE since <= $1 OR since >= $2";
         let values = [(&after as _, Type::INT8), (&before as _, Type::INT8)];

@@ -1,4 +1,4 @@
-//! The keys of the gateway.
+//! Gateway keys.
 
 use super::{Postgres, get};
 use crate::error::StoreError;
@@ -13,7 +13,7 @@ impl Postgres {
         hash: Vec<u8>,
         now: i64,
     ) -> Result<bool, StoreError> {
-        // The count is taken first and held until the end, so that changes are seen in the order of their counts.
+        // The statement locks the count first, so that changes become visible in the order of their counts.
         let sql = "WITH counted AS (UPDATE install SET key_changes = key_changes + 1 RETURNING one) \
                    INSERT INTO gateway_key (name, hash, created_at) \
                    SELECT $1, $2, $3 FROM counted ON CONFLICT DO NOTHING RETURNING 1";
@@ -21,7 +21,7 @@ impl Postgres {
         Ok(self.first(sql, &values).await?.is_some())
     }
 
-    /// Takes the key of a name back; whether there was one.
+    /// Revokes the key of a name. Returns whether there was a valid one.
     pub(crate) async fn revoke_key(&self, name: String, now: i64) -> Result<bool, StoreError> {
         let sql = "WITH counted AS (UPDATE install SET key_changes = key_changes + 1 RETURNING one) \
                    UPDATE gateway_key SET revoked_at = $2 FROM counted \
@@ -30,7 +30,7 @@ impl Postgres {
         Ok(self.first(sql, &values).await?.is_some())
     }
 
-    /// All keys, in the order in which they were made.
+    /// All keys in the order of their creation.
     pub(crate) async fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
         let sql = "SELECT name, hash, created_at, revoked_at IS NOT NULL \
                    FROM gateway_key ORDER BY nr";
@@ -52,7 +52,7 @@ impl Postgres {
         Ok(true)
     }
 
-    /// How often keys were added or taken back.
+    /// The number of times that keys were added or revoked.
     pub(crate) async fn key_changes(&self) -> Result<i64, StoreError> {
         let row = self.first("SELECT key_changes FROM install", &[]).await?;
         row.map_or(Ok(0), |row| get(&row, 0, &self.inner.at))

@@ -1,12 +1,13 @@
-//! What this process committed within the last minute, for a server that loses it.
+//! Keeps the commits of the last minute, in case the server loses them.
 //!
-//! A server that fails over to a copy without the last commits tells nobody. So each commit of traces or records counts up
-//! a number of this process's own, in the same transaction, and hears which number stood there before: a smaller one than
-//! the last says that the commits behind it are gone, and these only are given once more. What was deleted before the
-//! moment of the copy stays deleted, because its own commit was before that too.
+//! A server that fails over to a copy without the last commits does not report that. So each process counts its
+//! commits of traces and of records in numbers on the server. Each commit increments its number in the same
+//! transaction and reads the number before. If that number is smaller than the process expects, the later commits are
+//! lost, and the process writes exactly those again. Rows that were deleted before the time of the copy stay deleted,
+//! because their own commits are older too.
 //!
-//! The numbers are rows of the table of ledgers, whose versions they are: a table of their own would be one that the role
-//! of a gateway was not granted before its upgrade.
+//! The numbers are versions of rows in the ledger table. A table of their own would need a new grant for the role of
+//! a gateway.
 
 use super::commits::{Again, Commits};
 use super::{Postgres, get};
@@ -21,51 +22,52 @@ use tokio::sync::MutexGuard as Turn;
 use tokio::time::sleep;
 use tokio_postgres::Row;
 
-/// How many bytes of each are kept.
+/// The most bytes that are kept of each kind.
 const TRACES: usize = 64 << 20;
 const RECORDS: usize = 32 << 20;
-/// So many traces are given once more at once. Records are given as they came: one may go on from the commit before.
+/// The most traces in one repeated write. Records are repeated commit by commit, because one may continue the commit
+/// before.
 const BATCH: usize = 256;
-/// The pause before a server is asked again that did not answer.
+/// The pause before the next attempt after the server did not answer.
 const AGAIN: Duration = Duration::from_secs(1);
-/// The pause between two looks for what is old.
+/// The pause between two sweeps of old commits.
 const SWEEP: Duration = Duration::from_secs(10);
-/// A row of a number whose process did not write for so long, in milliseconds, is of no use to anybody.
+/// Numbers that their process did not write for this long (in milliseconds) are deleted.
 const UNUSED: i64 = 24 * 60 * 60 * 1000;
-/// What the names of numbers begin with. The names of ledgers are digests.
+/// Prefix of the names of these numbers. The names of ledgers are digests.
 const NAMES: &str = "committed:";
 
-/// What this process committed last.
+/// The last commits of this process.
 #[derive(Debug)]
 pub(super) struct Lately {
     pub(super) traces: Numbered<TraceRow>,
     pub(super) records: Numbered<NewRecord>,
-    /// Somebody sees to it that the server has all of it.
+    /// True while a task repeats lost commits.
     is_seen_to: AtomicBool,
-    /// Somebody takes out what is old.
+    /// True while a task drops old commits.
     is_swept: AtomicBool,
 }
 
 /// Commits of one kind, each with its number.
 #[derive(Debug)]
 pub(super) struct Numbered<T> {
-    /// What the number is called on the server.
+    /// Name of the number on the server.
     name: String,
-    /// One commit at a time, so that the numbers stand in their order.
+    /// Admits one commit at a time, so that the numbers are in order.
     turn: tokio::sync::Mutex<()>,
     commits: Mutex<Commits<T>>,
-    /// So many rows were given once more, which is not said yet.
+    /// Rows that were written again and not reported yet.
     again: AtomicUsize,
 }
 
-/// A commit with its number. It is over when this goes.
+/// A commit in progress with its number. Dropping it ends the commit.
 pub(super) struct Numbering<'n> {
     name: &'n str,
     number: i64,
     _turn: Turn<'n, ()>,
 }
 
-/// What a row counts as.
+/// Rows with an accounted size.
 pub(super) trait Weighs {
     fn bytes(&self) -> usize;
 }
@@ -83,10 +85,10 @@ impl Weighs for NewRecord {
 }
 
 impl Numbering<'_> {
-    /// The parts of a statement that count up the number, and say as `before` which one was there.
+    /// The parts of a statement that increment the number and return the old one as `before`.
     pub(super) fn sql(&self) -> String {
         let Numbering { name, number, .. } = self;
-        // The time changes once an hour only, so that no index has to.
+        // The time changes at most once an hour, so that indexes rarely change.
         format!(
             "before AS MATERIALIZED (SELECT version FROM ledger \
                  WHERE tenant = '' AND name = '{name}'), \
@@ -110,24 +112,24 @@ impl<T: Weighs> Numbered<T> {
         self.commits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next commit, once the one before is over.
+    /// Starts the next commit after the previous one has ended.
     pub(super) async fn begin(&self) -> Numbering<'_> {
         let turn = self.turn.lock().await;
         Numbering { name: &self.name, number: self.commits().begin(), _turn: turn }
     }
 
-    /// These rows are committed; `before` is the number that the server had until then, if it had any.
+    /// Notes these rows as committed. `before` is the number on the server before, if there was one.
     fn done(&self, numbering: &Numbering<'_>, before: Option<i64>, rows: Vec<Arc<T>>) {
         let bytes = rows.iter().map(|row| row.bytes()).sum();
         self.commits().done(numbering.number, before.unwrap_or_default(), rows, bytes);
     }
 
-    /// What is to be given once more next, without anybody else held up meanwhile.
+    /// Takes the next lost rows to write again. Other commits go on meanwhile.
     fn next_lost(&self, most: usize) -> Option<Again<T>> {
         self.commits().next_lost(most)
     }
 
-    /// Rows that were deleted do not come back.
+    /// Forgets deleted rows, so that they are not written again.
     pub(super) fn forget(&self, is_gone: impl Fn(&T) -> bool) {
         self.commits().forget(is_gone);
     }
@@ -148,7 +150,7 @@ impl Lately {
         self.traces.commits().is_in_need() || self.records.commits().is_in_need()
     }
 
-    /// Takes out what is old; says whether anything is left.
+    /// Drops old commits. Returns true if any are left.
     fn sweep(&self) -> bool {
         let now = Instant::now();
         let (mut traces, mut records) = (self.traces.commits(), self.records.commits());
@@ -159,7 +161,7 @@ impl Lately {
 }
 
 impl Postgres {
-    /// Rows were committed: `before` is the number that stood there, in the statement's own words.
+    /// Notes committed rows. `before` is the old number that the statement returned.
     pub(super) fn committed<T: Weighs>(
         &self,
         kind: &Numbered<T>,
@@ -176,7 +178,7 @@ impl Postgres {
                     sleep(SWEEP).await;
                     let Some(inner) = inner.upgrade() else { return };
                     if !inner.lately.sweep() {
-                        // Who commits right now begins the next one; a minute of it may stay a little longer.
+                        // A commit at this moment starts the next sweeper. Its rows may stay a little longer.
                         return inner.lately.is_swept.store(false, Ordering::Relaxed);
                     }
                 }
@@ -184,7 +186,7 @@ impl Postgres {
         }
     }
 
-    /// The connection was lost, and the next one may lead to a server that lacks what was committed.
+    /// Marks the last commits as doubtful, because the connection was lost and the next server may lack them.
     pub(super) fn doubt(&self) {
         let lately = &self.inner.lately;
         let (traces, records) = (lately.traces.commits().doubt(), lately.records.commits().doubt());
@@ -193,7 +195,7 @@ impl Postgres {
         }
     }
 
-    /// Somebody sees to it that the server has what it is to have.
+    /// Starts a task that repeats lost commits, unless one runs.
     fn see_to_it(&self) {
         let lately = &self.inner.lately;
         if lately.is_in_need() && !lately.is_seen_to.swap(true, Ordering::AcqRel) {
@@ -201,7 +203,7 @@ impl Postgres {
         }
     }
 
-    /// Asks which commits the server has, and gives it once more what it lost.
+    /// Asks the server for its numbers and writes the lost rows again.
     async fn give_again(&self) -> Result<(), StoreError> {
         let lately = &self.inner.lately;
         self.ask_for_number(&lately.traces).await?;
@@ -226,7 +228,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// What came of giving rows once more.
+    /// Handles the result of a repeated write.
     fn given<T: Weighs>(
         &self,
         kind: &Numbered<T>,
@@ -247,7 +249,7 @@ impl Postgres {
         Err(error)
     }
 
-    /// Counts up a number without any rows, and so hears which one the server has.
+    /// Increments a number without rows, in order to read the number of the server.
     async fn ask_for_number<T: Weighs>(&self, kind: &Numbered<T>) -> Result<(), StoreError> {
         if !kind.commits().is_in_need() {
             return Ok(());
@@ -259,12 +261,12 @@ impl Postgres {
         Ok(())
     }
 
-    /// The number that a statement found, where it gives that one alone.
+    /// The old number in the result of a statement that returns only that.
     pub(super) fn before(&self, row: Option<&Row>) -> Result<Option<i64>, StoreError> {
         row.map(|row| get(row, 0, &self.inner.at)).transpose()
     }
 
-    /// Takes out the numbers of processes that ended.
+    /// Deletes the numbers of ended processes.
     pub(super) async fn prune_numbers(&self) -> Result<(), StoreError> {
         let sql = format!(
             "DELETE FROM ledger WHERE tenant = '' AND name LIKE '{NAMES}%' \
@@ -282,7 +284,7 @@ async fn see_to_it(inner: Weak<super::Inner>) {
         let lately = &postgres.inner.lately;
         if given.is_ok() {
             lately.is_seen_to.store(false, Ordering::Release);
-            // What came into doubt meanwhile found somebody seeing to it.
+            // Commits that became doubtful meanwhile started no task, because this one was running.
             if !lately.is_in_need() || lately.is_seen_to.swap(true, Ordering::AcqRel) {
                 return;
             }

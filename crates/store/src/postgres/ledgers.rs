@@ -1,4 +1,4 @@
-//! Ledgers of budgets.
+//! Ledgers of budgets and rate limits.
 
 use super::{Postgres, Whose, get};
 use crate::error::StoreError;
@@ -6,7 +6,7 @@ use crate::ledger_row::LedgerRow;
 use tokio_postgres::types::Type;
 
 impl Postgres {
-    /// The server's time in Unix milliseconds, and a ledger and its version.
+    /// The server's time in Unix milliseconds, and a ledger with its version.
     pub(crate) async fn ledger(
         &self,
         tenant: String,
@@ -22,10 +22,10 @@ impl Postgres {
         Ok((get(&row, 0, at)?, version.zip(body)))
     }
 
-    /// Writes a ledger if it still has the version that it was made of.
+    /// Writes a ledger if its version did not change since it was read. Returns whether it was written.
     pub(crate) async fn swap_ledger(&self, row: LedgerRow) -> Result<bool, StoreError> {
         let LedgerRow { tenant, name, version, body, now } = &row;
-        // Whoever waits here for another one sees what that one wrote.
+        // A statement that waits here for another one sees its result.
         let sql = "INSERT INTO ledger (tenant, name, version, body, used_at) \
                    VALUES ($1, $2, $3 + 1, $4, $5) ON CONFLICT (tenant, name) DO UPDATE SET \
                        version = excluded.version, body = excluded.body, \
@@ -41,7 +41,7 @@ impl Postgres {
         Ok(!self.query_for(Whose::Name(tenant), sql, &values).await?.is_empty())
     }
 
-    /// Takes out ledgers that were last used before then.
+    /// Deletes ledgers that were last used before this time.
     pub(crate) async fn prune_ledgers(&self, before: i64) -> Result<(), StoreError> {
         let sql = "DELETE FROM ledger WHERE used_at < $1";
         let values = [(&before as _, Type::INT8)];
@@ -49,7 +49,7 @@ impl Postgres {
         self.prune_numbers().await
     }
 
-    /// Takes out those of tenants that have more than `most`, the longest unused first, if they were last used before then.
+    /// Deletes the longest unused ledgers of tenants with more than `most`, if they were last used before this time.
     pub(crate) async fn prune_many_ledgers(
         &self,
         most: i64,
@@ -65,7 +65,7 @@ impl Postgres {
         self.query_on(&self.inner.writing, sql, &values).await.map(|_| ())
     }
 
-    /// Takes out a tenant's.
+    /// Deletes the ledgers of a tenant.
     pub(crate) async fn erase_ledgers(&self, tenant: String) -> Result<(), StoreError> {
         let sql = "DELETE FROM ledger WHERE tenant = $1";
         let values = [(&tenant as _, Type::TEXT)];

@@ -104,8 +104,8 @@ impl Postgres {
         let (client, connection) = connected.map_err(|error| trouble(at, &error))?;
         // The task ends with the client. Its errors reach the callers that wait for a statement.
         tokio::spawn(async move { drop(connection.await) });
-        // The statements take a millisecond. A server that misjudges their cost would compile them, which takes fifty.
-        // A server without a compiler may not know the setting, so errors are ignored.
+        // The statements take a millisecond. A server that misjudges their cost would compile them, which takes
+        // fifty. A server without a compiler may not know the setting, so errors are ignored.
         let setting = client.batch_execute("SET jit = off");
         drop(timeout(PATIENCE, setting).await);
         Ok(client)

@@ -1,4 +1,4 @@
-//! Appends that wait for the database together are written together.
+//! Joins concurrent appends of records into one write.
 
 use super::Postgres;
 use crate::error::StoreError;
@@ -7,10 +7,10 @@ use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
-/// How many records one commit takes, unless one append alone has more.
+/// The most records in one commit. Only a single larger append exceeds it.
 const BATCH: usize = 256;
 
-/// What waits to be written. Whoever finds nobody writing writes for all.
+/// The pending appends. The first append starts a task that writes for all.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
@@ -29,7 +29,7 @@ struct Waiting {
 }
 
 impl Queue {
-    /// Writes records; says of each whether it is there now.
+    /// Writes records. Returns for each whether it is stored.
     pub(super) async fn add(
         &self,
         postgres: &Postgres,
@@ -42,13 +42,13 @@ impl Queue {
             !mem::replace(&mut state.is_writing, true)
         };
         if is_first {
-            // A task of its own: whoever waits may go away, and the others still count on it.
+            // A task of its own, because a caller may be cancelled while others rely on the write.
             tokio::spawn(write_all(postgres.clone()));
         }
         written.await.map_err(|_| StoreError::Closed)?
     }
 
-    /// What is to be written next; when nothing waits, nobody writes any more.
+    /// Takes the next appends. Without any, the writer ends.
     fn next(&self) -> Option<Vec<Waiting>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut records = 0;
@@ -73,7 +73,7 @@ async fn write_all(postgres: Postgres) {
         for (length, reply) in lengths.into_iter().zip(replies) {
             let (own, others) = rest.split_at_checked(length).unwrap_or_default();
             rest = others;
-            // Whoever does not wait any more does not want to know.
+            // The caller may have stopped waiting.
             drop(reply.send(written.as_ref().map(|_| own.to_vec()).map_err(Clone::clone)));
         }
     }

@@ -9,16 +9,16 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 impl Postgres {
-    /// The records of a tenant with any of these keys; of those that are `known` only the numbers. A server that cannot read
-    /// one reads none.
+    /// The records of a tenant with any of these keys. Records in `known` are returned as numbers only. A server that
+    /// cannot read one record returns an error for all.
     pub(crate) async fn records(
         &self,
         tenant: i64,
         keys: Vec<i64>,
         known: Vec<Known>,
     ) -> Result<(Vec<Hit>, usize), StoreError> {
-        // Written so that there is nothing to plan: each key is looked for in the index, whatever the server thinks
-        // of the size of the tables. Of an erased tenant nothing is found, though rows may still be on their way out.
+        // The query leaves the planner no choice: each key uses the index, whatever the server believes about table
+        // sizes. An erased tenant has no records, even if some rows are not deleted yet.
         let sql = "WITH hit AS MATERIALIZED (SELECT DISTINCT of_key.record \
                        FROM unnest($2) AS asked (key) CROSS JOIN LATERAL (\
                            SELECT record FROM record_key \
@@ -69,8 +69,8 @@ impl Postgres {
         Ok((records.collect::<Result<_, _>>()?, 0))
     }
 
-    /// Adds records, each with the conversation that it belongs to; one that is there already stays as it is. Says of
-    /// each whether it is there now: it is not where its tenant is gone.
+    /// Stores records, each with its conversation. Ids that are already stored keep their record. Returns for each
+    /// record whether it is stored; it is not if its tenant was erased.
     pub(crate) async fn add_records(
         &self,
         records: Vec<Arc<NewRecord>>,
@@ -78,7 +78,7 @@ impl Postgres {
         self.inner.appends.add(self, records).await
     }
 
-    /// Writes what waited together.
+    /// Writes records of several appends in one statement.
     pub(super) async fn write_records(
         &self,
         records: &[Arc<NewRecord>],
@@ -105,7 +105,8 @@ impl Postgres {
         rows.iter().map(|row| get(row, 0, &self.inner.at)).collect()
     }
 
-    /// Takes records out of the index, and marks them by leaving them no keys. Gives how many had some.
+    /// Deletes records from the index and marks them by removing their keys. Returns the number of records that had
+    /// keys.
     pub(crate) async fn poison(&self, tenant: i64, ids: Vec<String>) -> Result<u64, StoreError> {
         let sql = "WITH old AS MATERIALIZED (SELECT nr, tenant, keys FROM record \
                        WHERE tenant = $1 AND id = ANY ($2) AND cardinality(keys) > 0 \
@@ -140,11 +141,11 @@ impl Postgres {
     }
 }
 
-/// Adds records with their conversations, beside the parts of a statement that number it.
+/// The statement that stores records with their conversations. It includes `numbered`, which counts the commit.
 fn insert(numbered: &str) -> String {
-    // The setting holds until the statement is committed: the end of this process loses nothing, that of the
-    // server may lose the last moment. Keys are held until the rows stand, so that nobody erases the tenant in
-    // between; conversations are taken in one order, so that two gateways never wait for each other.
+    // The setting lasts until the commit: a crash of this process loses no commit, a crash of the server may lose the
+    // last moment. The statement locks the tenant's keys against erasure, and locks conversations in one order, so
+    // that two gateways cannot deadlock.
     format!(
         "WITH {numbered}, cheap AS MATERIALIZED (\
              SELECT set_config('synchronous_commit', 'off', true) AS said), \
@@ -181,7 +182,7 @@ fn insert(numbered: &str) -> String {
     )
 }
 
-/// Records by column, as the server takes many rows at once.
+/// Records as columns, because the server takes many rows as arrays.
 #[derive(Default)]
 struct Columns<'r> {
     tenant: Vec<i64>,
@@ -189,7 +190,7 @@ struct Columns<'r> {
     parent: Vec<Option<&'r str>>,
     thread: Vec<&'r [u8]>,
     key_id: Vec<i64>,
-    /// Lists of different lengths are no array of the server's, so each is a text.
+    /// An array of lists must have lists of equal length, so each list is a text.
     keys: Vec<String>,
     head: Vec<&'r [u8]>,
     kept: Vec<&'r [u8]>,

@@ -1,4 +1,4 @@
-//! Another master key, in one transaction beside everybody who works.
+//! Locks all keys with another master key in one transaction, while other processes go on working.
 
 use super::{Postgres, get, number, trouble};
 use crate::error::StoreError;
@@ -9,17 +9,17 @@ use std::time::Duration;
 use tokio_postgres::Transaction;
 use tokio_postgres::types::Type;
 
-/// How long it may take: a key is locked in some microseconds, and there may be a million.
+/// The longest duration: locking a key takes some microseconds, and there may be a million.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How many rows go in one statement.
+/// Rows per statement.
 const STEP: usize = 4096;
 
 impl Postgres {
-    /// Locks every key with another master key, and gives each tenant a new data key, all or nothing.
+    /// Locks all keys with another master key and adds a new data key for each tenant, all or nothing.
     pub(crate) async fn relock(&self, change: Relock) -> Result<Relocked, StoreError> {
         let at = &self.inner.at;
-        // A connection of its own: the others take statements of everybody.
+        // A connection of its own, because other statements share the others.
         let mut client = self.connect().await?;
         let relocking = async {
             let failed = |error: tokio_postgres::Error| trouble(at, &error);
@@ -27,7 +27,7 @@ impl Postgres {
             let say = "SET LOCAL thinkthrough.tenant = '*'";
             transaction.batch_execute(say).await.map_err(failed)?;
             let relocked = relock(&transaction, &change, at).await?;
-            // Where nothing was changed there is nothing to commit.
+            // Without changes there is no commit.
             if matches!(relocked, Relocked::Done(_)) {
                 transaction.commit().await.map_err(failed)?;
             }
@@ -37,7 +37,7 @@ impl Postgres {
         relocked.unwrap_or_else(|_| Err(StoreError::Silent(at.clone())))
     }
 
-    /// The server overwrites what was there before when it gets to it.
+    /// The server overwrites old rows when it vacuums, so there is no log to empty.
     #[expect(clippy::unused_async, reason = "a file has a log to empty")]
     pub(crate) async fn forget_log(&self) -> Result<(), StoreError> {
         Ok(())
@@ -50,7 +50,7 @@ async fn relock(
     at: &str,
 ) -> Result<Relocked, StoreError> {
     let failed = |error: tokio_postgres::Error| trouble(at, &error);
-    // Who adds a key waits behind this row, and then finds that its master key is not the store's any more.
+    // A statement that adds a key waits for this row, and then finds that its master key is outdated.
     let sql = "SELECT key_check, install_key FROM install FOR UPDATE";
     let row = transaction.query_typed(sql, &[]).await.map_err(failed)?;
     let install = row.first().map(|row| {
@@ -66,7 +66,7 @@ async fn relock(
     }
 }
 
-/// Every tenant with its keys, by name. None of them goes until the end of the transaction.
+/// All tenants with their keys, by name. They are locked against deletion until the end of the transaction.
 async fn tenants(
     transaction: &Transaction<'_>,
     at: &str,

@@ -1,4 +1,4 @@
-//! Answers that are kept by their ids.
+//! Stored answers by id.
 
 use super::{Postgres, Whose, get, number};
 use crate::error::StoreError;
@@ -6,9 +6,9 @@ use crate::row::{NewResponse, OwnerRow, ResponseRow};
 use tokio_postgres::types::Type;
 
 impl Postgres {
-    /// Keeps an answer, in place of one with its id; not where its tenant is gone.
+    /// Stores an answer and replaces one with its id. Returns false if its tenant is gone.
     pub(crate) async fn put_response(&self, new: NewResponse) -> Result<bool, StoreError> {
-        // An answer with this id that is there already stays in its conversation.
+        // A replaced answer stays in its conversation.
         let sql = "WITH cheap AS MATERIALIZED (\
                        SELECT set_config('synchronous_commit', 'off', true) AS said), \
                    held AS MATERIALIZED (SELECT tenant, id FROM data_key, cheap \
@@ -50,14 +50,14 @@ impl Postgres {
             .is_empty())
     }
 
-    /// An answer, and at most so many in all with those that it goes on from, the last one first.
+    /// The answer with this id and the answers before it, last one first, at most `limit` in all.
     pub(crate) async fn responses(
         &self,
         tenant: i64,
         id: Vec<u8>,
         limit: u32,
     ) -> Result<Vec<ResponseRow>, StoreError> {
-        // Where two name each other the limit ends it.
+        // The limit also ends a cycle of two answers that name each other.
         let sql = "WITH RECURSIVE chain (depth, nr, previous) AS (\
                        SELECT 1::int8, nr, previous FROM response WHERE tenant = $1 AND id = $2 \
                        UNION ALL SELECT depth + 1, it.nr, it.previous FROM chain \
@@ -83,7 +83,7 @@ impl Postgres {
         responses.collect()
     }
 
-    /// The owners of these resources, of all tenants: a tenant must not use what another one owns.
+    /// The owners of these resources among all tenants. A tenant must not use a resource of another one.
     pub(crate) async fn resource_owners(
         &self,
         resources: Vec<Vec<u8>>,
@@ -102,7 +102,7 @@ impl Postgres {
         owners.collect()
     }
 
-    /// Whether the answer was there.
+    /// Deletes an answer. Returns whether it existed.
     pub(crate) async fn remove_response(
         &self,
         tenant: i64,

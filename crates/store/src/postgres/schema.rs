@@ -7,8 +7,8 @@ use tokio_postgres::{Client, GenericClient};
 /// Each migrates from the previous version to its own, counted from 1. A released migration never changes.
 const MIGRATIONS: [&str; 1] = [include_str!("001.sql")];
 
-/// The oldest version of the program that works on these tables unchanged, so that users can go back to it. A migration
-/// that changes or removes data which such a program needs raises this to its own number.
+/// The oldest version of the program that works on these tables unchanged, so that users can go back to it. A
+/// migration that changes or removes data which such a program needs raises this to its own number.
 const WORKS_FROM: u32 = 1;
 
 /// The advisory lock that serialises migrations of several processes: the letters "think".

@@ -1,10 +1,9 @@
-//! Searching for words in what models thought.
+//! Searches traces for words.
 //!
-//! The index of words knows which traces have a word, but not which of them are the newest: all of a frequent word would
-//! have to be read, while of a rare one nothing would be found on the way through the newest. How frequent the words are
-//! is found out by looking: at the newest traces themselves, then at what the index has if that is little, then at what it
-//! has of more of the newest ones, then at all of it. Each step reads no more than a bounded number of traces, as long as
-//! the words are spread over time.
+//! The index knows which traces have a word, but not which of them are newest. So a frequent word is searched best
+//! among the newest traces, and a rare one in the index. The frequency is unknown, so the search takes steps: first
+//! the newest traces, then the index if it has few hits, then the index for a longer recent time, then all of the
+//! index. Each step reads a bounded number of traces, as long as the words are spread over time.
 
 use super::traces::{NEWEST_FIRST, where_all, whose};
 use super::{Postgres, Value, get};
@@ -14,15 +13,15 @@ use crate::trace::{TraceFilter, TraceText};
 use crate::word;
 use tokio_postgres::types::Type;
 
-/// So many of the newest traces are looked at one by one.
+/// Number of newest traces to read one by one.
 const WALKED: u32 = 2_000;
-/// So many that hold the words are all read, to find the newest of them.
+/// If the index has at most this many hits, all are read to find the newest.
 const FEW: i64 = 1_000;
-/// Among so many times as many of the newest ones the index of words is asked next.
+/// The third step searches the index among this many times [`WALKED`] newest traces.
 const NEAR: i64 = 30;
 
 impl Postgres {
-    /// Those that are wanted and hold all these words, the newest first.
+    /// Finds matching traces with all these words, newest first.
     pub(crate) async fn search_traces(
         &self,
         words: Vec<String>,
@@ -48,7 +47,7 @@ impl Postgres {
         Ok(self.indexed(&words, None, i64::MAX, &filter).await?.0)
     }
 
-    /// Those among the newest.
+    /// The hits among the newest traces.
     async fn walked(
         &self,
         words: &Sought,
@@ -58,7 +57,7 @@ impl Postgres {
         let (mut values, holds) = words.condition();
         let near = where_all(&near, &mut values, Vec::new());
         let all = where_all(&all, &mut values, vec![holds]);
-        // What is asked for is looked for behind the limit, so that there is one.
+        // The filter applies after the limit, so that the number of rows read is bounded.
         let sql = format!(
             "SELECT {} FROM (SELECT * FROM reasoning_traces WHERE {near} {NEWEST_FIRST} \
              LIMIT {WALKED}) AS reasoning_traces WHERE {all} {NEWEST_FIRST} LIMIT {}",
@@ -68,8 +67,8 @@ impl Postgres {
         self.rows(filter, &sql, &values).await
     }
 
-    /// From when on there are about [`NEAR`] times as many as were walked through, if they come as they did lately: to
-    /// count them would take as long as to read them.
+    /// The time since which there are about [`NEAR`] times [`WALKED`] traces, if they come at the recent rate.
+    /// Counting them would take as long as reading them.
     async fn near(&self, filter: &TraceFilter) -> Result<Option<i64>, StoreError> {
         let near = conditions(&span(filter));
         let mut values: Vec<Value<'_>> = Vec::new();
@@ -83,7 +82,7 @@ impl Postgres {
         rows.first().map_or(Ok(None), |row| get(row, 0, &self.inner.at))
     }
 
-    /// Those that the index of words has from this time on, and how many it has; no more than `most` are looked at.
+    /// The newest hits in the index from this time on, and the number of hits. Reads at most `most` hits.
     async fn indexed(
         &self,
         words: &Sought,
@@ -99,8 +98,8 @@ impl Postgres {
             first.push(format!("created_at >= ${}", values.len()));
         }
         let all = where_all(&all, &mut values, first);
-        // Without an order there is nothing to walk by, and a limit apart changes no plan, so that the server takes the
-        // index.
+        // Without an order the server cannot walk through the newest rows, and a separate limit does not affect its
+        // plan, so it uses the index.
         let sql = format!(
             "WITH hit AS MATERIALIZED (SELECT id, created_at FROM reasoning_traces WHERE {all}), \
              looked AS MATERIALIZED (SELECT * FROM hit LIMIT {most}) \
@@ -116,29 +115,29 @@ impl Postgres {
     }
 }
 
-/// Where the number of hits stands, behind the columns of a trace.
+/// The column of the number of hits, after the columns of a trace.
 const COUNT: usize = 20;
 
-/// What is walked through in the order of time without a look at anything else.
+/// The part of a filter that a scan in the order of time can check.
 fn span(filter: &TraceFilter) -> TraceFilter {
     let TraceFilter { tenant, until, after, .. } = filter.clone();
     TraceFilter { tenant, until, after, ..TraceFilter::default() }
 }
 
-/// What is looked for.
+/// A query for words.
 struct Sought {
-    /// In the server's language of search.
+    /// The query in the server's syntax.
     words: String,
-    /// Texts that have to stand in a trace as they are: their letters are words of their own, and the index does not say
-    /// in what order all of them stand.
+    /// Texts that a trace must contain literally. Each of their letters is indexed as a word, so the index does not
+    /// know the order of the letters.
     texts: Vec<String>,
     within: TraceText,
 }
 
 impl Sought {
-    /// All of these words; `None` where there are none.
+    /// A query for all of these words. `None` without words.
     fn of(words: &[String], within: TraceText) -> Option<Sought> {
-        // Without a weight the index alone says whether a trace has a word.
+        // Without a weight the index alone decides whether a trace has a word.
         let weight = match within {
             TraceText::All => "",
             TraceText::Answers => ":B",
@@ -158,7 +157,7 @@ impl Sought {
         (!words.is_empty()).then_some(Sought { words: sought, texts, within })
     }
 
-    /// The condition for a trace, and its values, which are the first of a statement.
+    /// The condition for a trace, and its values, which must be the first of the statement.
     fn condition(&self) -> (Vec<Value<'_>>, String) {
         let holds = "words @@ to_tsquery('simple', $1)";
         if self.texts.is_empty() {

@@ -11,7 +11,7 @@ const TENANT: &str = "SELECT tenant.nr, lookup_key, data_key.id, wrapped \
                       WHERE name = $1 ORDER BY data_key.id";
 
 impl Postgres {
-    /// What there is one of, if the store was made already.
+    /// The installation row, if the store was initialised.
     pub(crate) async fn install(&self) -> Result<Option<InstallRow>, StoreError> {
         let row = self.first("SELECT key_check, install_key FROM install", &[]).await?;
         let at = &self.inner.at;
@@ -21,7 +21,7 @@ impl Postgres {
         .transpose()
     }
 
-    /// Keeps what is not there yet; gives what was there first.
+    /// Stores the check and the key unless they exist. Returns the stored row.
     pub(crate) async fn keep_install(
         &self,
         check: Vec<u8>,
@@ -39,8 +39,8 @@ impl Postgres {
         self.tenant_of(&rows)
     }
 
-    /// Adds a tenant with its first data key; gives the one that was there first. They are locked with the master key that
-    /// made this check: where the store has another one, nothing is added.
+    /// Adds a tenant with its first data key unless it exists. Returns the stored tenant. The keys are locked with
+    /// the master key of this check: if the store has another one, the tenant is not added.
     pub(crate) async fn add_tenant(
         &self,
         name: String,
@@ -48,7 +48,7 @@ impl Postgres {
         data_key: Vec<u8>,
         check: Vec<u8>,
     ) -> Result<Option<TenantRow>, StoreError> {
-        // Whoever changes the master key holds the row of the installation, so that this waits, and then adds nothing.
+        // A rotation locks the row of the installation. So this waits for it, and then adds no tenant.
         let sql = "WITH new AS (INSERT INTO tenant (name, lookup_key) \
                    SELECT $1, $2 FROM install WHERE key_check = $4 FOR SHARE \
                    ON CONFLICT DO NOTHING RETURNING nr) \
@@ -63,8 +63,8 @@ impl Postgres {
         self.tenant(name).await
     }
 
-    /// Adds a data key, unless one of its number is there, the tenant is gone, or the store has another master key than the
-    /// one that made this check.
+    /// Adds a data key. Does nothing if its number exists, the tenant is gone, or the store has another master key
+    /// than the one of this check.
     pub(crate) async fn add_data_key(
         &self,
         tenant: i64,
@@ -84,7 +84,8 @@ impl Postgres {
         self.query(sql, &values).await.map(|_| ())
     }
 
-    /// Takes out a tenant with everything it has; gives how many conversations that were, if there was such a tenant.
+    /// Deletes a tenant with all its data. Returns its number of conversations, or `None` if there was no such
+    /// tenant.
     pub(crate) async fn remove_tenant(&self, name: String) -> Result<Option<u64>, StoreError> {
         let sql = "WITH it AS (SELECT nr FROM tenant WHERE name = $1), \
                    said AS (DELETE FROM conversation USING it WHERE tenant = it.nr RETURNING 1), \

@@ -1,4 +1,4 @@
-//! The conversations of the vault as wholes: how long ago each was used, and taking them out.
+//! The last use and the deletion of conversations in the vault.
 
 use super::{Postgres, get};
 use crate::error::StoreError;
@@ -6,7 +6,7 @@ use crate::row::{ThreadRow, Usage};
 use tokio_postgres::types::Type;
 
 impl Postgres {
-    /// What each tenant has, and how much of it was not used since `before`.
+    /// The stored amount of each tenant, and the part that was not used since `before`.
     pub(crate) async fn usage(&self, before: i64) -> Result<Vec<Usage>, StoreError> {
         let sql = "SELECT tenant, EXISTS (SELECT 1 FROM tenant AS it WHERE it.nr = thread.tenant), \
                        sum(records)::int8, sum(bytes)::int8, \
@@ -26,7 +26,7 @@ impl Postgres {
         usage.collect()
     }
 
-    /// The conversations of a tenant that were used the longest ago.
+    /// The longest unused conversations of a tenant.
     pub(crate) async fn oldest(
         &self,
         tenant: i64,
@@ -48,8 +48,7 @@ impl Postgres {
         threads.collect()
     }
 
-    /// Takes out conversations that were not used since they were looked at, and that nobody is writing to. Gives how
-    /// many there were.
+    /// Deletes conversations, unless they were used since they were read, or are being written. Returns their number.
     pub(crate) async fn remove_threads(&self, threads: Vec<ThreadRow>) -> Result<u64, StoreError> {
         let sql = "WITH old AS MATERIALIZED (SELECT thread.nr \
                        FROM unnest($1, $2) AS given (nr, used_at) \
@@ -75,9 +74,9 @@ impl Postgres {
         Ok(u64::try_from(removed).unwrap_or_default())
     }
 
-    /// Says of conversations that they were used now.
+    /// Sets the last use of conversations to now.
     pub(crate) async fn touch(&self, threads: Vec<i64>, now: i64) -> Result<(), StoreError> {
-        // In one order, so that two processes never wait for each other.
+        // One order for all processes, so that they cannot deadlock.
         let sql = "UPDATE thread SET used_at = $2 FROM (SELECT nr FROM thread \
                        WHERE nr = ANY ($1) AND used_at < $2 ORDER BY tenant, name FOR UPDATE) AS it \
                    WHERE thread.nr = it.nr";

@@ -1,7 +1,7 @@
-//! TLS to the server, as `sslmode` of its address asks for it.
+//! TLS to the server, according to `sslmode` in its address.
 //!
-//! The words are those of PostgreSQL's own clients. `require` only keeps others from listening; whose certificate it is
-//! counts with `verify-ca` and `verify-full`.
+//! The values are those of PostgreSQL's own clients. `require` only protects against eavesdroppers; `verify-ca` and
+//! `verify-full` also check the certificate.
 
 use crate::error::StoreError;
 use rustls::client::WebPkiServerVerifier;
@@ -21,23 +21,23 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 
-/// What is asked of the server's certificate.
+/// The checks of the server's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Check {
-    /// Nothing.
+    /// No check.
     None,
-    /// That an authority we trust signed it.
+    /// A trusted authority must have signed it.
     Authority,
-    /// That, and that it is for this host.
+    /// A trusted authority must have signed it, and it must name this host.
     Full,
 }
 
-/// Makes TLS connections.
+/// Creates TLS connections.
 #[derive(Clone)]
 pub(super) struct Tls(Arc<ClientConfig>);
 
 impl Tls {
-    /// Trusts the authorities of a PEM file, else those of the web.
+    /// Trusts the authorities of a PEM file, or else those of the web.
     pub(super) fn new(check: Check, authorities: Option<&PathBuf>) -> Result<Self, StoreError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -72,7 +72,7 @@ fn roots(file: Option<&PathBuf>) -> Result<RootCertStore, StoreError> {
     if roots.is_empty() { Err(no("it holds no certificate".to_owned())) } else { Ok(roots) }
 }
 
-/// Checks as much as was asked for.
+/// Applies the configured checks.
 #[derive(Debug)]
 struct Verifier {
     check: Check,
@@ -138,7 +138,7 @@ where
     }
 }
 
-/// A connection to one host that is to be secured.
+/// A connection to one host that will be secured.
 pub(super) struct Connect {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,

@@ -1,4 +1,4 @@
-//! What models thought, for people.
+//! Traces on a server.
 
 use super::{Postgres, Value, Whose, get};
 use crate::error::StoreError;
@@ -9,13 +9,13 @@ use std::sync::Arc;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-/// So many letters of a text are searched: the server refuses words of more than a megabyte in all.
+/// The most letters of a text that are indexed. The server refuses more than a megabyte of words.
 const SEARCHED: u32 = 75_000;
-/// The order in which traces are given.
+/// The order of returned traces.
 pub(super) const NEWEST_FIRST: &str = "ORDER BY created_at DESC, id DESC";
 
 impl Postgres {
-    /// Adds traces; one that is there already stays as it is.
+    /// Stores traces. Ids that are already stored keep their trace.
     pub(crate) async fn add_traces(&self, traces: Vec<Arc<TraceRow>>) -> Result<(), StoreError> {
         let rows = || traces.iter().map(|row| &**row);
         let texts = |of: fn(&TraceRow) -> &String| rows().map(of).collect::<Vec<_>>();
@@ -62,14 +62,14 @@ impl Postgres {
         Ok(())
     }
 
-    /// The trace of this id.
+    /// Reads the trace with this id.
     pub(crate) async fn trace(&self, id: String) -> Result<Option<TraceRow>, StoreError> {
         let sql = format!("SELECT {} FROM reasoning_traces WHERE id = $1", TraceRow::COLUMNS);
         let row = self.first(&sql, &[(&id as _, Type::TEXT)]).await?;
         row.map(|row| self.trace_of(&row)).transpose()
     }
 
-    /// Those that are wanted, the newest first.
+    /// Lists the matching traces, newest first.
     pub(crate) async fn traces(&self, filter: TraceFilter) -> Result<Vec<TraceRow>, StoreError> {
         let conditions = conditions(&filter);
         let mut values: Vec<Value<'_>> = Vec::new();
@@ -82,7 +82,7 @@ impl Postgres {
         self.rows(&filter, &sql, &values).await
     }
 
-    /// Those that are wanted, summed up.
+    /// Sums the matching traces.
     pub(crate) async fn trace_sums(
         &self,
         filter: TraceFilter,
@@ -113,7 +113,7 @@ impl Postgres {
         sums.collect()
     }
 
-    /// The sessions of those that are wanted, by their newest trace.
+    /// Lists the matching sessions, with the newest trace first.
     pub(crate) async fn trace_sessions(
         &self,
         filter: TraceFilter,
@@ -135,7 +135,7 @@ impl Postgres {
         sessions.collect()
     }
 
-    /// When the first trace was made whose words are not indexed yet.
+    /// Time of the first trace whose words are not indexed yet.
     pub(crate) async fn traces_unindexed(&self) -> Result<Option<i64>, StoreError> {
         let sql = "SELECT created_at FROM reasoning_traces WHERE words IS NULL \
                    ORDER BY created_at LIMIT 1";
@@ -143,11 +143,11 @@ impl Postgres {
         row.map(|row| get(&row, 0, &self.inner.at)).transpose()
     }
 
-    /// Indexes the words of the next traces; gives how many there were.
+    /// Indexes the words of the next traces. Returns their number.
     pub(crate) async fn index_traces(&self, limit: u32) -> Result<u64, StoreError> {
         let [thought, answer] = ["reasoning_text", "response_text"]
             .map(|column| spaced_sql(&format!("left({column}, {SEARCHED})")));
-        // Several gateways share the work: each takes what no other has in hand.
+        // Several gateways share the work, so each skips rows that another has locked.
         let sql = format!(
             "UPDATE reasoning_traces SET words = \
                  setweight(to_tsvector('simple', {thought}), 'A') || \
@@ -159,19 +159,19 @@ impl Postgres {
         Ok(self.query_on(&self.inner.writing, &sql, &values).await?.len() as u64)
     }
 
-    /// A row that is erased takes its words along.
+    /// The words are deleted with their rows.
     #[expect(clippy::unused_async, reason = "both databases are asked alike")]
     pub(crate) async fn forget_words(&self) -> Result<bool, StoreError> {
         Ok(false)
     }
 
-    /// Words stand in the rows here, and go with them.
+    /// The words are deleted with their rows.
     #[expect(clippy::unused_async, reason = "both databases are asked alike")]
     pub(crate) async fn give_back_words(&self) -> Result<bool, StoreError> {
         Ok(false)
     }
 
-    /// Takes out so many that are older; gives how many that were.
+    /// Deletes at most `limit` older traces. Returns their number.
     pub(crate) async fn prune_traces(&self, before: i64, limit: u32) -> Result<u64, StoreError> {
         let sql = "DELETE FROM reasoning_traces WHERE id IN (SELECT id FROM reasoning_traces \
                    WHERE created_at < $1 ORDER BY created_at LIMIT $2) RETURNING 1";
@@ -180,7 +180,7 @@ impl Postgres {
         Ok(self.query_on(&self.inner.writing, sql, &values).await?.len() as u64)
     }
 
-    /// How many are older.
+    /// Number of older traces.
     pub(crate) async fn older_traces(&self, before: i64) -> Result<u64, StoreError> {
         let sql = "SELECT count(*) FROM reasoning_traces WHERE created_at < $1";
         let row = self.first(sql, &[(&before as _, Type::INT8)]).await?;
@@ -188,7 +188,7 @@ impl Postgres {
         Ok(u64::try_from(count).unwrap_or_default())
     }
 
-    /// The tenants with more traces than that, and how many they have.
+    /// The tenants with more than `most` traces, with their numbers of traces.
     pub(crate) async fn tenants_with_many_traces(
         &self,
         most: i64,
@@ -200,7 +200,7 @@ impl Postgres {
         rows.iter().map(|row| Ok((get(row, 0, at)?, get(row, 1, at)?))).collect()
     }
 
-    /// Takes out so many of a tenant, the oldest first; gives how many that were.
+    /// Deletes at most `limit` traces of a tenant, oldest first. Returns their number.
     pub(crate) async fn prune_traces_of(
         &self,
         tenant: String,
@@ -217,7 +217,7 @@ impl Postgres {
         Ok(ids.len() as u64)
     }
 
-    /// Takes out so many of a tenant; gives how many that were.
+    /// Deletes at most `limit` traces of a tenant. Returns their number.
     pub(crate) async fn erase_traces(&self, tenant: String, limit: u32) -> Result<u64, StoreError> {
         let sql = "DELETE FROM reasoning_traces WHERE id IN (SELECT id FROM reasoning_traces \
                    WHERE tenant = $1 LIMIT $2) RETURNING 1";
@@ -227,7 +227,7 @@ impl Postgres {
         Ok(self.query_of(whose, &self.inner.writing, sql, &values).await?.len() as u64)
     }
 
-    /// Takes out so many of a tenant's session; gives how many that were.
+    /// Deletes at most `limit` traces of a session of a tenant. Returns their number.
     pub(crate) async fn erase_session_traces(
         &self,
         tenant: String,
@@ -284,12 +284,12 @@ impl Postgres {
     }
 }
 
-/// Whose traces these are.
+/// The tenant of a filter, or all tenants.
 pub(super) fn whose(filter: &TraceFilter) -> Whose<'_> {
     filter.tenant.as_deref().map_or(Whose::All, Whose::Name)
 }
 
-/// The conditions, behind those that are there already; their values join the others.
+/// Appends the conditions to `all` and their values to `values`. Returns the SQL.
 pub(super) fn where_all<'a>(
     conditions: &'a [(&'static str, Vec<Bound>)],
     values: &mut Vec<Value<'a>>,

@@ -1,8 +1,10 @@
-//! The second wall between tenants: the server itself lets a statement see one tenant's rows.
+//! Row level security: a second barrier between tenants, at which the server shows a statement only one tenant's
+//! rows.
 //!
-//! The tables have policies for roles that do not own them (`001.sql`). Such a role says in each transaction whose rows
-//! it is about, never for a session, because a pooler may hand the next transaction to another one. So each statement
-//! then is a transaction of its own, whose parts go out together: that is one round trip still.
+//! The tables have policies for roles that do not own them (`001.sql`). Such a role names the tenant in each
+//! transaction. It cannot name it per session, because a pooler may use the connection for another client's
+//! transaction next. So each statement is then a transaction of its own. Its parts are sent together, which is still
+//! one round trip.
 
 use super::{Postgres, Value};
 use std::future::poll_fn;
@@ -12,22 +14,22 @@ use std::task::Poll;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
 
-/// Whose rows a statement is about.
+/// The rows that a statement may see.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Whose<'a> {
-    /// Those of all tenants: what is written together, counted, taken out for its age, or asked for by an administrator.
+    /// The rows of all tenants, for joint writes, counts, pruning and administrators.
     All,
-    /// Those of the tenant with this name.
+    /// The rows of the tenant with this name.
     Name(&'a str),
-    /// Those of the tenant with this number.
+    /// The rows of the tenant with this number.
     Nr(i64),
 }
 
-/// Says in a transaction whose rows it is about.
+/// Sets the tenant of a transaction.
 const SAY: &str = "SELECT set_config('thinkthrough.tenant', $1, true)";
 
 impl Whose<'_> {
-    /// As the policies know it.
+    /// The value that the policies compare with.
     fn word(self) -> String {
         match self {
             Whose::All => "*".to_owned(),
@@ -38,13 +40,13 @@ impl Whose<'_> {
 }
 
 impl Postgres {
-    /// Whether the policies hold for the role of this connection.
+    /// Whether the policies apply to the role of this connection.
     pub(super) async fn is_behind_wall(client: &Client) -> Result<bool, Error> {
         let rows = client.query_typed("SELECT row_security_active('record')", &[]).await?;
         rows.first().map_or(Ok(false), |row| row.try_get(0))
     }
 
-    /// What a statement gives, of these rows.
+    /// Runs a statement on these rows.
     pub(super) async fn ask(
         &self,
         client: &Client,
@@ -66,7 +68,7 @@ impl Postgres {
                 client.batch_execute("COMMIT"),
             )
         });
-        // They are sent when they are polled for the first time, and nothing of anybody else may come between.
+        // The parts are sent on the first poll. The lock keeps other statements from coming between them.
         let first = poll_fn(|context| {
             let _turn = self.inner.sending.lock().unwrap_or_else(PoisonError::into_inner);
             Poll::Ready(parts.as_mut().poll(context))

@@ -1,4 +1,4 @@
-//! A log that SQLite would take a part of, or throw away, without a word: it is put aside first.
+//! Copies a damaged log before SQLite silently ignores a part of it or deletes it.
 
 use super::wal;
 use crate::aside::copy;
@@ -10,18 +10,18 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-/// How often a log is read that looks broken, and the pause between: another process may be writing it.
+/// The number of reads of a log that looks damaged, and the pause between them. Another process may be writing it.
 const LOOKS: usize = 3;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Looks at the log before SQLite does. Gives what is to be said about it, if a copy of it was put aside. Blocks.
+/// Checks the log before SQLite reads it. Returns a message if a copy was made. Blocks.
 pub(super) fn put_aside(path: &Path) -> Result<Option<String>, StoreError> {
     let mut log = OsString::from(path.as_os_str());
     log.push("-wal");
     let log = PathBuf::from(log);
     let no = |error: io::Error| StoreError::File { path: log.clone(), message: error.to_string() };
     let Some(at) = broken_at(&log).map_err(no)? else { return Ok(None) };
-    // SQLite takes the log of a file that is empty away.
+    // SQLite deletes the log of an empty file.
     let is_alone = fs::metadata(path).map_or(true, |file| file.len() == 0);
     if !is_alone && at.is_none() {
         return Ok(None);
@@ -41,8 +41,8 @@ pub(super) fn put_aside(path: &Path) -> Result<Option<String>, StoreError> {
     }))
 }
 
-/// Where the log is broken, if it is; `None` where there is none. What another process is about to write is whole a
-/// moment later.
+/// The position of damage in the log, if any. The outer `None` means that there is no log. An unfinished write of
+/// another process is complete after a moment.
 fn broken_at(log: &Path) -> io::Result<Option<Option<usize>>> {
     let mut last = None;
     for _ in 0..LOOKS {

@@ -1,4 +1,4 @@
-//! Conversations, their messages, and answers in progress.
+//! Conversations, their messages, and drafts.
 
 use super::{Safety, Sqlite, is_damage};
 use crate::error::StoreError;
@@ -9,7 +9,7 @@ const CONVERSATION: &str =
     "SELECT nr, id, key_id, wrapped_key, meta, messages, updated_at FROM conversation";
 
 impl Sqlite {
-    /// Adds a conversation; `None` when its tenant or key is gone.
+    /// Adds a conversation. `None` if its tenant or key is gone.
     pub(crate) async fn add_conversation(
         &self,
         new: NewConversation,
@@ -53,7 +53,7 @@ impl Sqlite {
         .await
     }
 
-    /// All conversations of a tenant, the latest first.
+    /// All conversations of a tenant, latest first.
     pub(crate) async fn conversations(
         &self,
         tenant: i64,
@@ -66,14 +66,14 @@ impl Sqlite {
         .await
     }
 
-    /// The first two ids that begin so.
+    /// The first two ids with this prefix.
     pub(crate) async fn ids(
         &self,
         tenant: i64,
         beginning: String,
     ) -> Result<Vec<String>, StoreError> {
         self.read(move |connection| {
-            // No letter of an id is greater than `z`.
+            // All letters of an id are at most `z`.
             let sql = "SELECT id FROM conversation \
                        WHERE tenant = ? AND id >= ?2 AND id < ?2 || '{' ORDER BY id LIMIT 2";
             let mut found = connection.prepare_cached(sql)?;
@@ -123,7 +123,7 @@ impl Sqlite {
         .await
     }
 
-    /// Whether the conversation is there.
+    /// Returns whether the conversation exists.
     pub(crate) async fn set_meta(
         &self,
         conversation: i64,
@@ -136,7 +136,7 @@ impl Sqlite {
         .await
     }
 
-    /// Whether the conversation was there.
+    /// Returns whether the conversation existed.
     pub(crate) async fn remove_conversation(&self, nr: i64) -> Result<bool, StoreError> {
         let removed = self
             .write(Safety::Power, move |connection| {
@@ -148,7 +148,7 @@ impl Sqlite {
         Ok(removed)
     }
 
-    /// Whether the conversation is there.
+    /// Returns whether the conversation exists.
     pub(crate) async fn add_draft(&self, row: DraftRow) -> Result<bool, StoreError> {
         self.write(Safety::Process, move |connection| {
             let sql = "INSERT INTO draft (conversation, draft, part, sealed) \
@@ -159,7 +159,7 @@ impl Sqlite {
         .await
     }
 
-    /// Everything of all drafts, in order.
+    /// All pieces of all drafts, in order.
     pub(crate) async fn drafts(&self, conversation: i64) -> Result<Vec<DraftRow>, StoreError> {
         self.read(move |connection| {
             let sql = "SELECT draft, part, sealed FROM draft \
@@ -233,8 +233,8 @@ fn page(
     rows.collect()
 }
 
-/// The messages one by one, because a page of the file is damaged: one that it took with it is there without content,
-/// and so does not open.
+/// Reads the messages one by one, because a page of the file is damaged. A message on that page gets empty content,
+/// which does not open.
 fn each(
     connection: &Connection,
     conversation: i64,

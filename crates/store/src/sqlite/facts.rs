@@ -1,4 +1,4 @@
-//! What refusals taught about models.
+//! Facts about models, learned from refusals.
 
 use super::{Safety, Sqlite};
 use crate::error::StoreError;
@@ -6,12 +6,12 @@ use crate::row::{FactMark, FactRow, NewFact};
 use rusqlite::{Connection, params};
 
 impl Sqlite {
-    /// Keeps a fact in place of an older one of its name; not where its tenant is gone.
+    /// Stores a fact and replaces an older one with its name. Returns false if its tenant is gone.
     pub(crate) async fn put_fact(&self, new: NewFact) -> Result<bool, StoreError> {
         self.write(Safety::Process, move |connection| put(connection, &new)).await
     }
 
-    /// Takes out what was learned up to then.
+    /// Deletes a fact if it was learned until this time.
     pub(crate) async fn remove_fact(
         &self,
         tenant: i64,
@@ -22,7 +22,7 @@ impl Sqlite {
             .await
     }
 
-    /// Whether there is anything to read.
+    /// The count and the sum of numbers of all facts.
     pub(crate) async fn fact_mark(&self) -> Result<FactMark, StoreError> {
         self.read(|connection| {
             let sql = "SELECT count(*), coalesce(sum(nr), 0) FROM fact";
@@ -33,7 +33,7 @@ impl Sqlite {
         .await
     }
 
-    /// What was learned between these times, the latest first.
+    /// Facts that were learned between these times, latest first.
     pub(crate) async fn facts(
         &self,
         after: i64,
@@ -61,7 +61,7 @@ impl Sqlite {
         .await
     }
 
-    /// Takes out what was not learned between these times.
+    /// Deletes facts that were not learned between these times.
     pub(crate) async fn prune_facts(&self, after: i64, before: i64) -> Result<(), StoreError> {
         self.write(Safety::Process, move |connection| {
             let sql = "DELETE FROM fact WHERE since <= ? OR since >= ?";

@@ -1,4 +1,4 @@
-//! The keys of the gateway.
+//! Gateway keys.
 
 use super::{Safety, Sqlite};
 use crate::error::StoreError;
@@ -22,7 +22,7 @@ impl Sqlite {
         .await
     }
 
-    /// Takes the key of a name back; whether there was one.
+    /// Revokes the key of a name. Returns whether there was a valid one.
     pub(crate) async fn revoke_key(&self, name: String, now: i64) -> Result<bool, StoreError> {
         self.write(Safety::Power, move |connection| {
             connection.execute("UPDATE install SET key_changes = key_changes + 1", [])?;
@@ -32,7 +32,7 @@ impl Sqlite {
         .await
     }
 
-    /// All keys, in the order in which they were made.
+    /// All keys in the order of their creation.
     pub(crate) async fn keys(&self) -> Result<Vec<KeyRow>, StoreError> {
         self.read(|connection| {
             let sql = "SELECT name, hash, created_at, revoked_at IS NOT NULL \
@@ -51,7 +51,7 @@ impl Sqlite {
         .await
     }
 
-    /// How often keys were added or taken back.
+    /// The number of times that keys were added or revoked.
     pub(crate) async fn key_changes(&self) -> Result<i64, StoreError> {
         self.read(|connection| {
             connection.query_row("SELECT key_changes FROM install", [], |row| row.get(0))

@@ -1,4 +1,4 @@
-//! Ledgers of budgets.
+//! Ledgers of budgets and rate limits.
 
 use super::{Safety, Sqlite};
 use crate::clock;
@@ -7,7 +7,7 @@ use crate::ledger_row::LedgerRow;
 use rusqlite::{OptionalExtension as _, params};
 
 impl Sqlite {
-    /// The time in Unix milliseconds, and a ledger and its version.
+    /// The time in Unix milliseconds, and a ledger with its version.
     pub(crate) async fn ledger(
         &self,
         tenant: String,
@@ -22,7 +22,7 @@ impl Sqlite {
         .await
     }
 
-    /// Writes a ledger if it still has the version that it was made of.
+    /// Writes a ledger if its version did not change since it was read. Returns whether it was written.
     pub(crate) async fn swap_ledger(&self, row: LedgerRow) -> Result<bool, StoreError> {
         self.write(Safety::Process, move |connection| {
             let LedgerRow { tenant, name, version, body, now } = &row;
@@ -37,7 +37,7 @@ impl Sqlite {
         .await
     }
 
-    /// Takes out ledgers that were last used before then.
+    /// Deletes ledgers that were last used before this time.
     pub(crate) async fn prune_ledgers(&self, before: i64) -> Result<(), StoreError> {
         self.write(Safety::Process, move |connection| {
             connection.execute("DELETE FROM ledger WHERE used_at < ?", [before]).map(|_| ())
@@ -45,13 +45,13 @@ impl Sqlite {
         .await
     }
 
-    /// Takes out those of tenants that have more than `most`, the longest unused first, if they were last used before then.
+    /// Deletes the longest unused ledgers of tenants with more than `most`, if they were last used before this time.
     pub(crate) async fn prune_many_ledgers(
         &self,
         most: i64,
         before: i64,
     ) -> Result<(), StoreError> {
-        // Who writes does not wait for the count if nobody has too many.
+        // Writers do not wait for the count if every tenant is within its limit.
         let sql = "SELECT EXISTS (SELECT 1 FROM ledger GROUP BY tenant HAVING count(*) > ?)";
         if !self.read(move |connection| connection.query_row(sql, [most], |row| row.get(0))).await?
         {
@@ -67,7 +67,7 @@ impl Sqlite {
         .await
     }
 
-    /// Takes out a tenant's.
+    /// Deletes the ledgers of a tenant.
     pub(crate) async fn erase_ledgers(&self, tenant: String) -> Result<(), StoreError> {
         self.write(Safety::Process, move |connection| {
             connection.execute("DELETE FROM ledger WHERE tenant = ?", [&tenant]).map(|_| ())

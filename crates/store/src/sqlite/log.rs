@@ -1,6 +1,6 @@
-//! Moving what was written from the log into the file, beside those who write and read.
+//! Moves pages from the write-ahead log into the file in a thread of its own (checkpoints).
 //!
-//! Whoever commits would otherwise do it now and then, and wait for the disk with all who wait for it.
+//! Otherwise a committing writer would have to do this now and then, and all pending writers would wait for the disk.
 
 use super::schema;
 use rusqlite::Connection;
@@ -10,26 +10,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// The pause between two looks at how long the log is.
+/// The pause between two checks of the log's length.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How many bytes are in the log before they are moved. A page that was written often meanwhile is moved once.
+/// Bytes in the log before a checkpoint. A page that was written several times is moved once.
 pub(super) const LENGTH: i64 = 32 << 20;
-/// How many bytes may be left when those who write wait for the rest to be moved.
+/// The most bytes left over when a checkpoint blocks writers for the rest.
 const LITTLE: i64 = 1 << 20;
-/// How often one tries to come that far.
+/// The most rounds to get below [`LITTLE`].
 const ROUNDS: usize = 8;
-/// How many bytes are in the log before whoever commits moves them after all.
+/// Bytes in the log before a committing writer must do the checkpoint.
 pub(super) const LONGEST: i64 = 56 << 20;
 
-/// How long nobody writes before the pages at hand are given back.
+/// The time without writes after which cached pages are freed.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// Tells the thread that something was written. The thread ends with this.
+/// Notifies the thread of writes. The thread ends when this is dropped.
 pub(super) struct Log(SyncSender<()>);
 
 impl Log {
-    /// Starts the thread. Nothing is written while `writing` is held.
+    /// Starts the thread. It locks `writing` to block writers.
     pub(super) fn start(path: &Path, writing: Arc<Mutex<Connection>>) -> std::io::Result<Self> {
         let (written, told) = sync_channel(1);
         let connection = schema::connect(path).map_err(std::io::Error::other)?;
@@ -39,9 +39,10 @@ impl Log {
         Ok(Log(written))
     }
 
-    /// Something was written.
+    /// Notifies the thread of a write.
     pub(super) fn tell(&self) {
-        // It is told already, or its thread is gone: then whoever commits does it.
+        // If this fails, the thread is notified already or has ended. If it ended, SQLite does checkpoints in
+        // commits.
         let _is_told = self.0.try_send(());
     }
 }
@@ -49,20 +50,20 @@ impl Log {
 fn move_all(connection: &Connection, told: &Receiver<()>, writing: &Mutex<Connection>) {
     while told.recv().is_ok() {
         loop {
-            // What fails is tried again when more was written.
+            // A failed checkpoint is repeated after further writes.
             drop(move_once(connection, writing));
             thread::sleep(PAUSE);
             if told.recv_timeout(QUIET).is_err() {
                 break;
             }
         }
-        // Pages are read again when somebody comes; until then the memory is not needed.
+        // The memory is not needed until the next request, which reads the pages again.
         let writing = writing.lock().unwrap_or_else(PoisonError::into_inner);
         drop(writing.execute_batch("PRAGMA shrink_memory"));
     }
 }
 
-/// Whether the log has room for more before it is moved, or begins anew with the next commit.
+/// Whether the log has room before its next checkpoint, or restarts with the next commit.
 pub(super) fn has_room(connection: &Connection) -> rusqlite::Result<bool> {
     let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
     connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| {
@@ -84,7 +85,7 @@ fn move_once(connection: &Connection, writing: &Mutex<Connection>) -> rusqlite::
     for _ in 0..ROUNDS {
         pragma("PASSIVE")?;
         if left()? <= LITTLE {
-            // Once all is in the file the log begins anew; somebody who always writes would never let it.
+            // The log restarts only after a complete checkpoint, which constant writes would prevent.
             let _nobody_writes = writing.lock().unwrap_or_else(PoisonError::into_inner);
             return pragma("PASSIVE").map(|_| ());
         }

@@ -116,8 +116,8 @@ impl Sqlite {
         .await
     }
 
-    /// Runs `first` like [`Sqlite::read_at_hand`], and `second` with its result on a reader, because `second` reads too
-    /// much for the page cache.
+    /// Runs `first` like [`Sqlite::read_at_hand`], and `second` with its result on a reader, because `second` reads
+    /// too much for the page cache.
     async fn read_in_two<A, T, F, G>(&self, first: F, second: G) -> Result<T, StoreError>
     where
         A: Send + 'static,

@@ -9,21 +9,21 @@ use rusqlite::blob::ZeroBlob;
 use rusqlite::{Connection, MAIN_DB, OptionalExtension as _, Row, ToSql, params};
 use std::sync::Arc;
 
-/// More bytes than these are written in place: a value that is bound is copied twice on its way.
+/// Larger values are written in place, because SQLite copies a bound value twice.
 const LARGE: usize = 1 << 20;
-/// How many KiB of pages such a value has at hand while it is written.
+/// The page cache in KiB while such a value is written.
 const PASSING: i64 = 4 << 10;
 
 impl Sqlite {
-    /// The records of a tenant with any of these keys, and how many more there are that cannot be read. Those that are
-    /// `known`, in the order of their numbers, are not read: no number is used again in a file.
+    /// The records of a tenant with any of these keys, and the number of unreadable ones. Records in `known` (sorted
+    /// by number) are not read again: a file never uses a number again.
     pub(crate) async fn records(
         &self,
         tenant: i64,
         keys: Vec<i64>,
         known: Vec<Known>,
     ) -> Result<(Vec<Hit>, usize), StoreError> {
-        // The records are many and are not asked for again soon: they must not take the place of the index.
+        // There are many records, and each is seldom read twice. They must not displace the index from the cache.
         self.read_in_two(
             move |connection| in_one(connection, || numbers(connection, tenant, &keys)),
             move |connection, (numbers, mut unreadable)| {
@@ -41,7 +41,7 @@ impl Sqlite {
         .await
     }
 
-    /// The records of a tenant with these ids that no provider refused, and how many more there are that cannot be read.
+    /// The records of a tenant with these ids that no provider refused, and the number of unreadable ones.
     pub(crate) async fn records_named(
         &self,
         tenant: i64,
@@ -65,8 +65,8 @@ impl Sqlite {
         .await
     }
 
-    /// Adds records, each with the conversation that it belongs to; one that is there already stays as it is. Says of
-    /// each whether it is there now: it is not where its tenant is gone.
+    /// Stores records, each with its conversation. Ids that are already stored keep their record. Returns for each
+    /// record whether it is stored; it is not if its tenant was erased.
     pub(crate) async fn add_records(
         &self,
         records: Vec<Arc<NewRecord>>,
@@ -74,7 +74,8 @@ impl Sqlite {
         self.write(Safety::Process, move |connection| add_all(connection, &records)).await
     }
 
-    /// Takes records out of the index, and marks them by leaving them no keys. Gives how many had some.
+    /// Deletes records from the index and marks them by removing their keys. Returns the number of records that had
+    /// keys.
     pub(crate) async fn poison(&self, tenant: i64, ids: Vec<String>) -> Result<u64, StoreError> {
         self.write(Safety::Process, move |connection| {
             let mut marked = 0;
@@ -87,27 +88,27 @@ impl Sqlite {
     }
 }
 
-/// Does what is read as of one moment; the file is locked once.
+/// Runs `read` in one transaction, so that it sees one state and locks the file once.
 fn in_one<T>(
     connection: &Connection,
     read: impl FnOnce() -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
     connection.prepare_cached("BEGIN")?.execute([])?;
     let found = read();
-    // Nothing is to be committed, and after a damaged page nothing can be.
+    // There is no change to commit, and after a damaged page a commit would fail.
     if !connection.is_autocommit() {
         connection.prepare_cached("ROLLBACK")?.execute([])?;
     }
     found
 }
 
-/// The numbers of a tenant's records with these keys, and how many keys cannot be read.
+/// The numbers of a tenant's records with these keys, and the number of unreadable keys.
 fn numbers(
     connection: &Connection,
     tenant: i64,
     keys: &[i64],
 ) -> rusqlite::Result<(Vec<i64>, usize)> {
-    // Of an erased tenant nothing is found, though rows may still be on their way out.
+    // An erased tenant has no records, even if some rows are not deleted yet.
     let held = "SELECT 1 FROM data_key WHERE tenant = ?";
     if !connection.prepare_cached(held)?.exists([tenant])? {
         return Ok((Vec::new(), 0));
@@ -123,7 +124,7 @@ fn numbers(
             match rows.next() {
                 Ok(Some(row)) => numbers.push(row.get::<_, i64>(0)?),
                 Ok(None) => break,
-                // A damaged page takes what stands on it, and nothing else.
+                // A damaged page affects only the entries on it.
                 Err(error) if is_damage(&error) => {
                     unreadable += 1;
                     break;
@@ -132,13 +133,13 @@ fn numbers(
             };
         }
     }
-    // Neighbours stand on one page.
+    // Neighbours are on the same page.
     numbers.sort_unstable();
     numbers.dedup();
     Ok((numbers, unreadable))
 }
 
-/// The records of a tenant with these numbers. One that was taken out meanwhile is not there; no number is used again.
+/// The records of a tenant with these numbers. Records deleted meanwhile are left out. A number is never used again.
 fn records(
     connection: &Connection,
     tenant: i64,
@@ -171,7 +172,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<RecordRow> {
 
 fn add_all(connection: &Connection, records: &[Arc<NewRecord>]) -> rusqlite::Result<Vec<bool>> {
     let mut kept = Vec::with_capacity(records.len());
-    // Nobody takes a key away in between.
+    // The writer holds the transaction, so keys cannot change in between.
     let same_key = |one: &Arc<NewRecord>, next: &Arc<NewRecord>| {
         (one.tenant, one.key_id) == (next.tenant, next.key_id)
     };
@@ -187,13 +188,13 @@ fn add_all(connection: &Connection, records: &[Arc<NewRecord>]) -> rusqlite::Res
     Ok(kept)
 }
 
-/// Whether the key is there that a record is sealed with: not where its tenant was erased.
+/// Whether the key of a record is stored. It is not if its tenant was erased.
 fn is_held(connection: &Connection, record: &NewRecord) -> rusqlite::Result<bool> {
     let held = "SELECT 1 FROM data_key WHERE tenant = ? AND id = ?";
     connection.prepare_cached(held)?.exists(params![record.tenant, record.key_id])
 }
 
-/// Says that the record is there now.
+/// Adds a record. Returns true because it is stored then.
 fn add(connection: &Connection, record: &NewRecord) -> rusqlite::Result<bool> {
     let there = "SELECT 1 FROM record WHERE tenant = ? AND id = ?";
     if connection.prepare_cached(there)?.exists(params![record.tenant, record.id])? {
@@ -224,8 +225,8 @@ fn add(connection: &Connection, record: &NewRecord) -> rusqlite::Result<bool> {
     Ok(true)
 }
 
-/// Writes a value into the room that was made for it. Its pages are not kept at hand: nobody reads it soon, and they would
-/// take the place of those that everybody needs.
+/// Writes a value into its reserved blob. Its pages are not cached: they are not read soon, and would displace pages
+/// that all readers need.
 fn write_large(connection: &Connection, number: i64, kept: &[u8]) -> rusqlite::Result<()> {
     connection.pragma_update(None, "cache_size", -PASSING)?;
     let written = connection
@@ -251,7 +252,7 @@ fn poison(connection: &Connection, tenant: i64, id: &str) -> rusqlite::Result<bo
     Ok(!keys.is_empty())
 }
 
-/// The conversation that a record belongs to, which has grown by it.
+/// Finds or creates the conversation of a record, and adds the record to its counts.
 fn thread(connection: &Connection, record: &NewRecord) -> rusqlite::Result<i64> {
     let find = |sql: &str, values: &[&dyn ToSql]| {
         let mut find = connection.prepare_cached(sql)?;

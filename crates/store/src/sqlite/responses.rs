@@ -1,4 +1,4 @@
-//! Answers that are kept by their ids.
+//! Stored answers by id.
 
 use super::{Safety, Sqlite};
 use crate::error::StoreError;
@@ -6,12 +6,12 @@ use crate::row::{NewResponse, OwnerRow, ResponseRow};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 impl Sqlite {
-    /// Keeps an answer, in place of one with its id; not where its tenant is gone.
+    /// Stores an answer and replaces one with its id. Returns false if its tenant is gone.
     pub(crate) async fn put_response(&self, new: NewResponse) -> Result<bool, StoreError> {
         self.write(Safety::Process, move |connection| put(connection, &new)).await
     }
 
-    /// An answer, and at most so many in all with those that it goes on from, the last one first.
+    /// The answer with this id and the answers before it, last one first, at most `limit` in all.
     pub(crate) async fn responses(
         &self,
         tenant: i64,
@@ -19,7 +19,7 @@ impl Sqlite {
         limit: u32,
     ) -> Result<Vec<ResponseRow>, StoreError> {
         self.read(move |connection| {
-            // Where two name each other the limit ends it.
+            // The limit also ends a cycle of two answers that name each other.
             let sql = "WITH RECURSIVE chain (depth, nr, previous) AS (\
                            SELECT 1, nr, previous FROM response WHERE tenant = ?1 AND id = ?2 \
                            UNION ALL SELECT depth + 1, it.nr, it.previous \
@@ -65,7 +65,7 @@ impl Sqlite {
         .await
     }
 
-    /// Whether the answer was there.
+    /// Deletes an answer. Returns whether it existed.
     pub(crate) async fn remove_response(
         &self,
         tenant: i64,

@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 /// Each migrates from the previous version to its own, counted from 1. A released migration never changes.
 const MIGRATIONS: [&str; 1] = [include_str!("001.sql")];
 
-/// The oldest version of the program that works on these tables unchanged, so that users can go back to it. A migration
-/// that changes or removes data which such a program needs raises this to its own number.
+/// The oldest version of the program that works on these tables unchanged, so that users can go back to it. A
+/// migration that changes or removes data which such a program needs raises this to its own number.
 const WORKS_FROM: u32 = 1;
 
-/// The application id in SQLite's header: "think" in four bytes. The command `file` and this program recognise a store
-/// by it.
+/// The application id in SQLite's header: "think" in four bytes. The command `file` and this program recognise a
+/// store by it.
 const APPLICATION: i32 = 0x7468_6E6B;
 
 /// How many compiled statements a connection caches: enough for all.
@@ -48,8 +48,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
             return Err(StoreError::File { path: path.to_owned(), message: error.to_string() });
         }
     }
-    // If several processes switch a new file to a log at once, SQLite refuses all but one immediately, despite the busy
-    // timeout.
+    // If several processes switch a new file to a log at once, SQLite refuses all but one immediately, despite the
+    // busy timeout.
     let deadline = Instant::now() + PATIENCE;
     loop {
         match set_up(path, &at) {
@@ -69,7 +69,7 @@ fn set_up(path: &Path, at: &str) -> Result<Connection, StoreError> {
 }
 
 /// Refuses a read-only file. SQLite would open it, and would not notice that its disk becomes writable again. So a
-/// caller has to open it anew later.
+/// caller has to open it again later.
 fn may_write(connection: &Connection, at: &str) -> Result<(), StoreError> {
     let failed = |error: rusqlite::Error| trouble(at, &error);
     if connection.is_readonly(MAIN_DB).map_err(failed)? {
@@ -159,8 +159,8 @@ fn migrate(connection: &mut Connection, at: &str) -> Result<(), StoreError> {
     if found == known || works_with(connection, found, known).map_err(failed)? {
         return Ok(());
     }
-    // A migration may recreate tables that others refer to, which is no change of their rows. The pragma has no effect
-    // inside a transaction.
+    // A migration may recreate tables that others refer to, which is no change of their rows. The pragma has no
+    // effect inside a transaction.
     connection.pragma_update(None, "foreign_keys", false).map_err(failed)?;
     let migrated = migrate_from(connection, at, known);
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;

@@ -12,11 +12,11 @@ use rusqlite::{Row, params_from_iter};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Sums, the latest stretches of time first: by the beginning of the stretch, and model, provider, tenant and client.
+/// Sums by start of the time bucket, model, provider, tenant and client, latest bucket first.
 type Sums = BTreeMap<(Reverse<i64>, [String; 4]), [i64; 14]>;
 
 impl Sqlite {
-    /// Sums up the traces that a filter names.
+    /// Sums the matching traces.
     pub(crate) async fn trace_sums(
         &self,
         filter: TraceFilter,
@@ -30,7 +30,7 @@ impl Sqlite {
             let mut rows = statement.query(params_from_iter(bounds(&all)))?;
             while let Some(row) = rows.next()? {
                 add(&mut sums, row)?;
-                // The oldest stretch goes. Its later rows make it the oldest again, so that no sum lacks a part.
+                // Drops the oldest sum. Later rows of it make it the oldest again, so no remaining sum is incomplete.
                 if sums.len() > SumRow::MOST as usize {
                     sums.pop_last();
                 }

@@ -8,18 +8,18 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long the log is waited for.
+/// The longest wait for the log.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The pause before the next try where SQLite does not wait by itself.
+/// The pause between attempts if SQLite does not wait by itself.
 const AGAIN: Duration = Duration::from_millis(5);
 
 impl Sqlite {
-    /// What there is one of, if the store was made already.
+    /// The installation row, if the store was initialised.
     pub(crate) async fn install(&self) -> Result<Option<InstallRow>, StoreError> {
         self.read(stored_install).await
     }
 
-    /// Keeps what is not there yet; gives what was there first.
+    /// Stores the check and the key unless they exist. Returns the stored row.
     pub(crate) async fn keep_install(
         &self,
         check: Vec<u8>,
@@ -39,8 +39,8 @@ impl Sqlite {
         self.read(move |connection| tenant(connection, &name)).await
     }
 
-    /// Adds a tenant with its first data key; gives the one that was there first. They are locked with the master key that
-    /// made this check: where the store has another one, nothing is added.
+    /// Adds a tenant with its first data key unless it exists. Returns the stored tenant. The keys are locked with
+    /// the master key of this check: if the store has another one, the tenant is not added.
     pub(crate) async fn add_tenant(
         &self,
         name: String,
@@ -60,8 +60,8 @@ impl Sqlite {
         .await
     }
 
-    /// Adds a data key, unless one of its number is there, the tenant is gone, or the store has another master key than the
-    /// one that made this check.
+    /// Adds a data key. Does nothing if its number exists, the tenant is gone, or the store has another master key
+    /// than the one of this check.
     pub(crate) async fn add_data_key(
         &self,
         tenant: i64,
@@ -78,10 +78,10 @@ impl Sqlite {
         .await
     }
 
-    /// Locks every key with another master key, and gives each tenant a new data key, all or nothing.
+    /// Locks all keys with another master key and adds a new data key for each tenant, all or nothing.
     pub(crate) async fn relock(&self, change: Relock) -> Result<Relocked, StoreError> {
         self.write(Safety::Power, move |connection| {
-            // Nothing is written before all of it is known.
+            // Compute all rows before the first write.
             match change.rows(stored_install(connection)?.as_ref(), &tenants(connection)?) {
                 Ok(rows) => put_rows(connection, &rows),
                 Err(why_not) => Ok(why_not),
@@ -90,8 +90,8 @@ impl Sqlite {
         .await
     }
 
-    /// Takes out a tenant with everything it has; gives how many conversations that were, if
-    /// there was such a tenant.
+    /// Deletes a tenant with all its data. Returns its number of conversations, or `None` if there was no such
+    /// tenant.
     pub(crate) async fn remove_tenant(&self, name: String) -> Result<Option<u64>, StoreError> {
         let removed = self
             .write(Safety::Power, move |connection| {
@@ -108,10 +108,10 @@ impl Sqlite {
         Ok(removed)
     }
 
-    /// What was deleted may still stand in the write-ahead log, which is therefore emptied.
+    /// Empties the write-ahead log, because it may still contain deleted data.
     pub(crate) async fn forget_log(&self) -> Result<(), StoreError> {
-        // Waits for readers as long as for anything; what is still read then stays. For somebody who empties it at this
-        // moment SQLite does not wait.
+        // SQLite waits for readers as usual; pages that are still read then stay in the log. It does not wait for
+        // another process that empties the log, so this tries again.
         let was_blocked = self.read(|connection| {
             let deadline = Instant::now() + PATIENCE;
             loop {
@@ -130,7 +130,7 @@ impl Sqlite {
     }
 }
 
-/// Every tenant with its keys, by name.
+/// All tenants with their keys, by name.
 fn tenants(connection: &Connection) -> rusqlite::Result<Vec<(String, TenantRow)>> {
     let mut names = connection.prepare_cached("SELECT name FROM tenant ORDER BY nr")?;
     let names =

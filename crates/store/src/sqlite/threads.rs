@@ -1,4 +1,4 @@
-//! The conversations of the vault as wholes: how long ago each was used, and taking them out.
+//! The last use and the deletion of conversations in the vault.
 
 use super::{Safety, Sqlite};
 use crate::error::StoreError;
@@ -6,7 +6,7 @@ use crate::row::{ThreadRow, Usage};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 impl Sqlite {
-    /// What each tenant has, and how much of it was not used since `before`.
+    /// The stored amount of each tenant, and the part that was not used since `before`.
     pub(crate) async fn usage(&self, before: i64) -> Result<Vec<Usage>, StoreError> {
         self.read(move |connection| {
             let sql = "SELECT tenant, EXISTS (SELECT 1 FROM tenant AS it WHERE it.nr = tenant), \
@@ -27,7 +27,7 @@ impl Sqlite {
         .await
     }
 
-    /// The conversations of a tenant that were used the longest ago.
+    /// The longest unused conversations of a tenant.
     pub(crate) async fn oldest(
         &self,
         tenant: i64,
@@ -50,7 +50,7 @@ impl Sqlite {
         .await
     }
 
-    /// Takes out conversations that were not used since they were looked at. Gives how many there were.
+    /// Deletes conversations, unless they were used since they were read. Returns their number.
     pub(crate) async fn remove_threads(&self, threads: Vec<ThreadRow>) -> Result<u64, StoreError> {
         self.write(Safety::Process, move |connection| {
             let mut removed = 0;
@@ -62,7 +62,7 @@ impl Sqlite {
         .await
     }
 
-    /// Says of conversations that they were used now.
+    /// Sets the last use of conversations to now.
     pub(crate) async fn touch(&self, threads: Vec<i64>, now: i64) -> Result<(), StoreError> {
         self.write(Safety::Process, move |connection| {
             let sql = "UPDATE thread SET used_at = ?2 WHERE nr = ?1 AND used_at < ?2";

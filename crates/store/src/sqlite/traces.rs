@@ -1,4 +1,4 @@
-//! What models thought, for people.
+//! Traces in a file.
 
 use super::{Safety, Sqlite, log, words};
 use crate::error::StoreError;
@@ -10,17 +10,17 @@ use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params, params_fr
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// So many bytes of text are indexed in one step, so that whoever else writes does not wait for long.
+/// The most bytes of text to index in one step, so that other writers do not wait for long.
 const STEP: usize = 1 << 18;
-/// How long words are taken out in one step; their rows, and to commit both, take about as long again each.
+/// The time per step for the removal of words. The rows, and the commit of both, each take about as long again.
 const REMOVING: Duration = Duration::from_millis(3);
-/// How long one waits at most until the log has room, which somebody who reads for long may keep full.
+/// The longest wait for room in the log, which a long read may keep full.
 const ROOM: Duration = Duration::from_secs(2);
-/// The pause between two looks at it.
+/// The pause between two checks for room.
 const LOOK: Duration = Duration::from_millis(10);
 
 impl Sqlite {
-    /// Adds traces; one that is there already stays as it is.
+    /// Stores traces. Ids that are already stored keep their trace.
     pub(crate) async fn add_traces(&self, traces: Vec<Arc<TraceRow>>) -> Result<(), StoreError> {
         self.write(Safety::Power, move |connection| {
             traces.iter().try_for_each(|trace| add(connection, trace))
@@ -28,7 +28,7 @@ impl Sqlite {
         .await
     }
 
-    /// The trace of this id.
+    /// Reads the trace with this id.
     pub(crate) async fn trace(&self, id: String) -> Result<Option<TraceRow>, StoreError> {
         let sql = format!("SELECT {} FROM reasoning_traces WHERE id = ?", TraceRow::COLUMNS);
         self.read(move |connection| {
@@ -37,7 +37,7 @@ impl Sqlite {
         .await
     }
 
-    /// Those that are wanted, the newest first.
+    /// Lists the matching traces, newest first.
     pub(crate) async fn traces(&self, filter: TraceFilter) -> Result<Vec<TraceRow>, StoreError> {
         let all = conditions(&filter);
         let sql = format!(
@@ -49,7 +49,7 @@ impl Sqlite {
         self.read(move |connection| rows(connection, &sql, &all)).await
     }
 
-    /// Those that are wanted and hold all these words, the newest first.
+    /// Finds matching traces with all these words, newest first.
     pub(crate) async fn search_traces(
         &self,
         words: Vec<String>,
@@ -61,7 +61,7 @@ impl Sqlite {
         let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
         self.read(move |connection| {
             words::search(connection, limit, |index| {
-                // The index itself walks from its newest row on, so that a common word costs no more than a rare one.
+                // The index reads from its newest row on, so that a common word costs no more than a rare one.
                 let sql = format!(
                     "SELECT {} FROM {index} \
                      JOIN reasoning_traces ON reasoning_traces.rowid = {index}.rowid \
@@ -76,7 +76,7 @@ impl Sqlite {
         .await
     }
 
-    /// The sessions of those that are wanted, by their newest trace.
+    /// Lists the matching sessions, with the newest trace first.
     pub(crate) async fn trace_sessions(
         &self,
         filter: TraceFilter,
@@ -90,7 +90,7 @@ impl Sqlite {
         .await
     }
 
-    /// When the first trace was made whose words are not indexed yet.
+    /// Time of the first trace whose words are not indexed yet.
     pub(crate) async fn traces_unindexed(&self) -> Result<Option<i64>, StoreError> {
         let sql = "SELECT created_at FROM reasoning_traces \
                    WHERE rowid > (SELECT up_to FROM trace_indexed) ORDER BY rowid LIMIT 1";
@@ -100,20 +100,20 @@ impl Sqlite {
         .await
     }
 
-    /// Indexes the words of the next traces; gives how many there were.
+    /// Indexes the words of the next traces. Returns their number.
     pub(crate) async fn index_traces(&self, limit: u32) -> Result<u64, StoreError> {
         self.write(Safety::Process, move |connection| index(connection, limit)).await
     }
 
-    /// Takes out so many that are older, or fewer if that takes long; gives how many that were.
+    /// Deletes at most `limit` older traces, fewer if it takes long. Returns their number.
     pub(crate) async fn prune_traces(&self, before: i64, limit: u32) -> Result<u64, StoreError> {
-        // To take out a row changes many pages. Would the log grow by these faster than it can be moved into the file,
-        // whoever commits next would have to move it.
+        // Each deletion changes many pages. If the log grew by them faster than checkpoints empty it, the next writer
+        // would have to do the checkpoint.
         let began = Instant::now();
         while !self.read(log::has_room).await? && began.elapsed() < ROOM {
             tokio::time::sleep(LOOK).await;
         }
-        // The oldest are seldom at hand: who writes meanwhile does not wait until the disk has given them.
+        // The oldest rows are seldom cached. Reading them first keeps writers from waiting for the disk.
         self.read(move |connection| look_at_old(connection, before, limit)).await?;
         self.write(Safety::Process, move |connection| {
             let sql = "SELECT rowid FROM reasoning_traces WHERE created_at < ? \
@@ -123,23 +123,23 @@ impl Sqlite {
         .await
     }
 
-    /// Gives back a part of what the words of traces took that are gone; says whether there is more.
+    /// Frees a part of the space for words of deleted traces. Returns true if there is more.
     pub(crate) async fn give_back_words(&self) -> Result<bool, StoreError> {
-        // The oldest are seldom at hand: who writes meanwhile does not wait until the disk has given them.
+        // The oldest rows are seldom cached. Reading them first keeps writers from waiting for the disk.
         self.read(words::look_at_gone).await?;
         self.write(Safety::Process, words::give_back).await
     }
 
-    /// Takes a part of the words of erased traces out of the file; says whether there is more.
+    /// Deletes a part of the words of erased traces from the file. Returns true if there is more.
     pub(crate) async fn forget_words(&self) -> Result<bool, StoreError> {
-        // Most of the time there are none, and nobody who writes has to wait.
+        // Usually there are no such words, and then no writer has to wait.
         match self.read(words::is_any_erased).await? {
             true => self.write(Safety::Process, words::forget).await,
             false => Ok(false),
         }
     }
 
-    /// The tenants with more traces than that, and how many they have.
+    /// The tenants with more than `most` traces, with their numbers of traces.
     pub(crate) async fn tenants_with_many_traces(
         &self,
         most: i64,
@@ -154,7 +154,7 @@ impl Sqlite {
         .await
     }
 
-    /// Takes out so many of a tenant, the oldest first, or fewer if that takes long; gives how many that were.
+    /// Deletes at most `limit` traces of a tenant, oldest first, fewer if it takes long. Returns their number.
     pub(crate) async fn prune_traces_of(
         &self,
         tenant: String,
@@ -168,7 +168,7 @@ impl Sqlite {
         .await
     }
 
-    /// How many are older.
+    /// Number of older traces.
     pub(crate) async fn older_traces(&self, before: i64) -> Result<u64, StoreError> {
         let sql = "SELECT count(*) FROM reasoning_traces WHERE created_at < ?";
         self.read(move |connection| {
@@ -179,7 +179,7 @@ impl Sqlite {
         .await
     }
 
-    /// Takes out so many of a tenant; gives how many that were.
+    /// Deletes at most `limit` traces of a tenant. Returns their number.
     pub(crate) async fn erase_traces(&self, tenant: String, limit: u32) -> Result<u64, StoreError> {
         self.write(Safety::Process, move |connection| {
             let sql = "SELECT rowid FROM reasoning_traces WHERE tenant = ? LIMIT ?";
@@ -188,7 +188,7 @@ impl Sqlite {
         .await
     }
 
-    /// Takes out so many of a tenant's session; gives how many that were.
+    /// Deletes at most `limit` traces of a session of a tenant. Returns their number.
     pub(crate) async fn erase_session_traces(
         &self,
         tenant: String,
@@ -269,7 +269,8 @@ fn trace(row: &Row<'_>) -> rusqlite::Result<TraceRow> {
     })
 }
 
-/// A text, as far as it is one: a letter that a disk changed must not hide all traces. Where there is none it is empty.
+/// Reads a text. Invalid UTF-8 is replaced, because one damaged letter must not hide all traces. NULL gives an empty
+/// text.
 pub(super) fn text(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
     let bytes = row.get_ref(at)?.as_bytes_or_null()?.unwrap_or_default();
     Ok(String::from_utf8_lossy(bytes).into_owned())
@@ -314,7 +315,7 @@ pub(super) fn bounds<'a>(
     conditions.iter().flat_map(|(_, bounds)| bounds).map(|it| it as &dyn ToSql)
 }
 
-/// The columns, where two tables have some of one name.
+/// The columns with the name of their table, for joins of tables with equal column names.
 fn qualified() -> String {
     let columns = TraceRow::COLUMNS.split(',').map(str::trim);
     columns.map(|column| format!("reasoning_traces.{column}")).collect::<Vec<_>>().join(", ")
@@ -329,7 +330,7 @@ pub(super) fn where_all(first: &[&str], conditions: &[(&str, Vec<Bound>)]) -> St
     if all.is_empty() { String::new() } else { format!("WHERE {}", all.join(" AND ")) }
 }
 
-/// The words in the language of the index, each as text; `None` where there are none.
+/// Writes the words in the query language of the index, each quoted. Returns `None` without words.
 fn expression(words: &[String], within: TraceText) -> Option<String> {
     let words = words.iter().map(|word| word.replace('\0', "")).filter(|word| !word.is_empty());
     let quoted = |word: String| format!("\"{}\"", spaced(&word).replace('"', "\"\""));
@@ -346,7 +347,7 @@ fn expression(words: &[String], within: TraceText) -> Option<String> {
 }
 
 pub(super) fn index(connection: &Connection, limit: u32) -> rusqlite::Result<u64> {
-    // All of them first: an index that begins anew cannot be dropped while anything is read.
+    // Read all rows first: SQLite cannot drop an index during a read.
     let rows = unindexed(connection, limit)?;
     let mut words = words::Adding::to(connection);
     for (number, [thought, answer]) in &rows {
@@ -358,7 +359,7 @@ pub(super) fn index(connection: &Connection, limit: u32) -> rusqlite::Result<u64
     Ok(rows.len() as u64)
 }
 
-/// The texts of the next rows without words, by the numbers of the rows.
+/// The texts of the next unindexed rows, with their row numbers.
 fn unindexed(connection: &Connection, limit: u32) -> rusqlite::Result<Vec<(i64, [String; 2])>> {
     let sql = "SELECT rowid, reasoning_text, response_text FROM reasoning_traces \
                WHERE rowid > (SELECT up_to FROM trace_indexed) ORDER BY rowid LIMIT ?";
@@ -376,8 +377,8 @@ fn unindexed(connection: &Connection, limit: u32) -> rusqlite::Result<Vec<(i64, 
     Ok(rows)
 }
 
-/// Reads what is to be read before these are taken out: their texts, and their places in the indexes that are not in the
-/// order of time.
+/// Reads the pages that a deletion of these rows will need: their texts, and their entries in the indexes that are
+/// not ordered by time.
 fn look_at_old(connection: &Connection, before: i64, limit: u32) -> rusqlite::Result<()> {
     let sql = "SELECT length(reasoning_text) + length(response_text) + length(why), \
                    (SELECT 1 FROM reasoning_traces WHERE id = old.id), \
@@ -393,14 +394,14 @@ fn look_at_old(connection: &Connection, before: i64, limit: u32) -> rusqlite::Re
     Ok(())
 }
 
-/// As [`remove`]; the words are not only found no more, but go from the file ([`words::forget`]).
+/// As [`remove`], but the words are also deleted from the file ([`words::forget`]).
 fn erase(connection: &Connection, sql: &str, values: &[&dyn ToSql]) -> rusqlite::Result<u64> {
     let numbers = numbers(connection, sql, values)?;
     words::erased(connection, &numbers)?;
     remove_all(connection, &numbers)
 }
 
-/// Removes the rows that a statement names, and their words, as many as there is time for.
+/// Removes the rows that a statement names, and their words, as many as the time allows.
 fn remove(connection: &Connection, sql: &str, values: &[&dyn ToSql]) -> rusqlite::Result<u64> {
     remove_all(connection, &numbers(connection, sql, values)?)
 }
@@ -415,7 +416,7 @@ fn numbers(
 
 fn remove_all(connection: &Connection, numbers: &[i64]) -> rusqlite::Result<u64> {
     let (began, mut count) = (Instant::now(), 0);
-    // Words first: whatever else is written sends them to their index.
+    // Remove the words first: any other write sends them to their index.
     let mut words = words::Removing::from(connection);
     for number in numbers {
         if began.elapsed() > REMOVING {

@@ -1,4 +1,4 @@
-//! Which releases of SQLite may write a store.
+//! The releases of SQLite that may write a store.
 
 use crate::error::StoreError;
 
@@ -11,11 +11,11 @@ pub(super) fn check(release: i32) -> Result<(), StoreError> {
     Err(StoreError::OldSqlite(format!("{major}.{minor}.{patch}")))
 }
 
-/// Whether a release, as SQLite numbers them (3.51.2 is 3051002), keeps what two connections write.
+/// Whether a release (3.51.2 is 3051002) keeps the writes of two connections.
 ///
-/// From the first write-ahead log (3.7.0) on, a checkpoint that began while another connection began the log anew could
-/// take pages for moved that were not: they are lost, and the file is damaged. Repaired in 3.51.3, and in the branches
-/// 3.44 and 3.50 with 3.44.6 and 3.50.7. Source: sqlite.org/wal.html, "The WAL-Reset Bug".
+/// From the first write-ahead log (3.7.0) on, a checkpoint could treat pages as moved that were not, if another
+/// connection restarted the log meanwhile. The pages are lost, and the file is damaged. Fixed in 3.51.3, and in the
+/// branches 3.44 and 3.50 with 3.44.6 and 3.50.7. Source: sqlite.org/wal.html, "The WAL-Reset Bug".
 fn is_sound(release: i32) -> bool {
     matches!(release, 3_051_003..|3_050_007..3_051_000| 3_044_006..3_045_000)
 }

@@ -1,21 +1,20 @@
-//! The form of SQLite's log, as far as it takes to see that a part of it is not what was written.
+//! Detects damage in SQLite's write-ahead log.
 //!
-//! SQLite reads a log up to the first frame whose checksum is wrong, and says nothing: for all it knows the process
-//! ended there. A changed bit looks the same, and takes every transaction behind it. What tells them apart is a commit
-//! behind the place: frames that carry the salts of this log were written after it began, and the last one of a
-//! transaction says so.
+//! SQLite reads a log up to the first frame with a wrong checksum, and reports no error: the process may simply have
+//! ended there. A changed bit looks the same, and hides every later transaction. The difference is a commit after
+//! that place: a frame with the salts of this log was written after the log began, and the last frame of a
+//! transaction is marked as such.
 //!
 //! Facts: "Database File Format", section 4, on sqlite.org.
 
-/// The head of the file, and that of each frame.
+/// Size of the header of the file.
 const HEAD: usize = 32;
 const FRAME: usize = 24;
-/// What a head begins with; the lowest bit says how words are read for checksums.
+/// The start of the header. The lowest bit is the byte order of the words in checksums.
 const MAGIC: u32 = 0x377f_0682;
 const VERSION: u32 = 3_007_000;
 
-/// Where a log is no longer what was written: the place in the file, in bytes. `None`: it is whole, or it ends where a
-/// process did.
+/// The position in bytes from which the log is damaged. `None` if the log is intact, or ends where a process ended.
 pub(super) fn broken_at(log: &[u8]) -> Option<usize> {
     if log.is_empty() {
         return None;
@@ -50,11 +49,11 @@ struct Head {
 }
 
 struct Frame<'a> {
-    /// The page's number, and the length of the database in pages, or 0 where more of the transaction follows.
+    /// The page's number, and the length of the database in pages, or 0 if the transaction goes on.
     first: [u32; 2],
     salts: [u32; 2],
     sums: [u32; 2],
-    /// `None`: the file ends before it does.
+    /// `None` if the file ends within the frame.
     page: Option<&'a [u8]>,
 }
 
@@ -69,12 +68,13 @@ impl Head {
         (is_right && is_size).then_some(Head { is_big_endian, page, salts, sums })
     }
 
-    /// Whether a frame was written to this log, not to the one that it took the place of: salts change as a whole.
+    /// Whether a frame belongs to this log and not to an earlier one in the same file. One equal salt suffices,
+    /// because both salts change together.
     fn is_own(&self, frame: &Frame<'_>) -> bool {
         self.salts.iter().zip(frame.salts).any(|(own, salt)| *own == salt)
     }
 
-    /// The running checksum behind a frame.
+    /// The running checksum after a frame.
     fn sums_of(
         &self,
         [number, length]: [u32; 2],
@@ -85,7 +85,7 @@ impl Head {
         sums(self.is_big_endian, page, sums(self.is_big_endian, &head, before)?)
     }
 
-    /// Whether it would be a whole frame that ends a transaction, but for one bit of what says that it does.
+    /// Whether this would be a valid commit frame, except for one changed bit in its commit field.
     fn hides_a_commit(&self, frame: &Frame<'_>, before: [u32; 2]) -> bool {
         let [page, length] = frame.first;
         (0..32).any(|bit| {
@@ -109,7 +109,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// So many words of four bytes, the highest byte first.
+/// `N` big-endian words of four bytes.
 fn words<const N: usize>(bytes: &[u8], at: usize) -> Option<[u32; N]> {
     let mut words = [0; N];
     let bytes = bytes.get(at..at.checked_add(4 * N)?)?;
@@ -119,7 +119,7 @@ fn words<const N: usize>(bytes: &[u8], at: usize) -> Option<[u32; N]> {
     Some(words)
 }
 
-/// The running checksum behind these bytes.
+/// The running checksum after these bytes.
 fn sums(is_big_endian: bool, bytes: &[u8], before: [u32; 2]) -> Option<[u32; 2]> {
     let [mut one, mut two] = before;
     for pair in bytes.chunks_exact(8) {
@@ -141,7 +141,7 @@ mod tests {
     use rusqlite::Connection;
     use std::path::PathBuf;
 
-    /// A database whose log is not moved into it.
+    /// A database without checkpoints.
     struct Logged {
         folder: PathBuf,
         connection: Connection,
@@ -196,7 +196,7 @@ mod tests {
         for bit in 0..log.len() * 8 {
             log[bit / 8] ^= 1 << (bit % 8);
             let at = broken_at(&log).unwrap_or_else(|| panic!("bit {bit} of {}", log.len() * 8));
-            // What stands before the place is whole.
+            // The log before this place is intact.
             assert!(at <= bit / 8, "{at} is behind bit {bit}");
             let frame = FRAME + 512;
             let expected = if bit / 8 < HEAD { 0 } else { HEAD + (bit / 8 - HEAD) / frame * frame };
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn a_log_that_ends_where_its_process_did_is_whole() {
         let (logged, whole) = short("ends");
-        // The last transaction was not written to its end: the commit is the last frame's.
+        // The last transaction is incomplete. The commit is in the last frame.
         let frame = FRAME + 512;
         let commits: Vec<usize> = (0..(whole.len() - HEAD) / frame)
             .map(|at| HEAD + at * frame)
@@ -232,7 +232,7 @@ mod tests {
             let expected = cut_commit.then(|| HEAD + (end - HEAD) / frame * frame);
             assert_eq!(broken_at(&whole[..end]), expected, "cut at {end}");
         }
-        // A log that began anew over a longer one.
+        // A log that restarted over a longer one.
         logged.connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(())).unwrap();
         logged.say("INSERT INTO it VALUES (3, 'three')");
         let anew = logged.log();
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn what_a_killed_process_left_behind_a_shorter_transaction_is_no_damage() {
         let (logged, whole) = short("left");
-        // As if a transaction had been cut before its commit, and another process had written a shorter one over it.
+        // A transaction was cut before its commit, and another process wrote a shorter one over it.
         logged.say(&format!("INSERT INTO it VALUES (4, '{}')", "more ".repeat(400)));
         let longer = logged.log();
         let copy = logged.folder.join("b.db");

@@ -1,29 +1,30 @@
-//! The words of traces, for search.
+//! The full-text indexes of traces.
 //!
-//! They stand in several full-text indexes, each of so many rows. One index for all of them would have to be merged
-//! again and again to get rid of old rows, and such a merge is one step however much it reads. Here old rows are only
-//! marked as deleted, and an index in which none is left goes as a whole, in steps.
+//! There are several indexes, each for a fixed number of rows. A single index would need repeated merges to drop old
+//! rows, and such a merge is one step however much it reads. Here old rows are only marked as deleted, and an index
+//! without remaining rows is deleted as a whole, in steps.
 
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many rows have their words in one index.
+/// Rows per index.
 const ROWS: i64 = 1 << 16;
-/// So many segments of one level are merged into one of the next level. Fewer would be written more often.
+/// Segments of one level that are merged into one of the next level. A lower number would mean more rewriting.
 const SEGMENTS: u32 = 8;
-/// So many blocks of an index are given back in one step: half a megabyte.
+/// Blocks of an index that one step frees: half a megabyte.
 const BLOCKS: u32 = 128;
-/// So many blocks of an index are merged in one step, so that erased words go.
+/// Blocks of an index that one step merges in order to delete erased words.
 const MERGED: u32 = 64;
-/// Blocks up to this number say what an index has; all others are its words (section "data" of the shadow tables of FTS5).
+/// Blocks up to this number describe the index. All others are its words (section "data" of the shadow tables of
+/// FTS5).
 const HEAD: i64 = 10;
 
-/// The index for a row with this number.
+/// The index for the row with this number.
 fn index_of(number: i64) -> String {
     format!("trace_words_{}", number.div_euclid(ROWS))
 }
 
-/// All indexes, the one with the newest rows first.
+/// All indexes, newest rows first.
 fn all(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' \
                AND sql LIKE 'CREATE VIRTUAL TABLE%' AND name GLOB 'trace_words_[0-9]*' \
@@ -31,7 +32,7 @@ fn all(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     connection.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Whether any row has words in it. One that has none is about to go, and must not be asked.
+/// Whether the index has rows. An index without rows is being deleted and must not be queried.
 fn has_rows(connection: &Connection, index: &str) -> rusqlite::Result<bool> {
     let sql = format!("SELECT EXISTS (SELECT 1 FROM {index}_docsize)");
     connection.query_row(&sql, [], |row| row.get(0))
@@ -61,7 +62,7 @@ impl<'c> Adding<'c> {
         self.connection.prepare_cached(&sql)?.execute(params![number, thought, answer]).map(|_| ())
     }
 
-    /// Makes the index, where there is none; one without rows may be half given back, and begins anew.
+    /// Creates the index if it does not exist. An index without rows may be half deleted, so it is created again.
     fn begin(&self, index: &str) -> rusqlite::Result<()> {
         if self.connection.table_exists(None, index)? && !has_rows(self.connection, index)? {
             self.connection.execute_batch(&format!("DROP TABLE {index}"))?;
@@ -79,10 +80,10 @@ impl<'c> Adding<'c> {
     }
 }
 
-/// Takes the words of rows out.
+/// Removes the words of rows.
 pub(super) struct Removing<'c> {
     connection: &'c Connection,
-    /// Whether there are such indexes.
+    /// Whether an index exists, by name.
     known: BTreeMap<String, bool>,
 }
 
@@ -109,14 +110,13 @@ impl<'c> Removing<'c> {
     }
 }
 
-/// The rows in which `words` are found, the newest first. `find` asks one index for at most `limit` of them, by a
-/// statement with its name.
+/// The rows with matching words, newest first. `find` queries one index by name for at most `limit` rows.
 pub(super) fn search<T>(
     connection: &Connection,
     limit: usize,
     find: impl Fn(&str) -> rusqlite::Result<Vec<T>>,
 ) -> rusqlite::Result<Vec<T>> {
-    // Between two statements an index may come or go.
+    // An index may come or go between two statements.
     let _moment = connection.unchecked_transaction()?;
     let mut found = Vec::new();
     // All rows of an index are newer than those of the next one.
@@ -132,7 +132,7 @@ pub(super) fn search<T>(
     Ok(found)
 }
 
-/// Reads the blocks that [`give_back`] takes next.
+/// Reads the blocks that [`give_back`] frees next.
 pub(super) fn look_at_gone(connection: &Connection) -> rusqlite::Result<()> {
     for index in all(connection)?.iter().rev() {
         if has_rows(connection, index)? {
@@ -153,7 +153,7 @@ pub(super) fn look_at_gone(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Gives back a part of an index that has no rows any more. Says whether there is more to do.
+/// Frees a part of an index without rows. Returns true if there is more to do.
 pub(super) fn give_back(connection: &Connection) -> rusqlite::Result<bool> {
     for index in all(connection)?.iter().rev() {
         if has_rows(connection, index)? {
@@ -173,8 +173,8 @@ pub(super) fn give_back(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(false)
 }
 
-/// The words of these rows are to go from the file, and not only to be found no more: deleted rows are only marked in an
-/// index, until it is merged. Which indexes that are is written down, so that a process which ends leaves it to the next.
+/// Marks the indexes of these rows for a merge. Deleted rows are only marked in an index until it is merged, so their
+/// words would stay in the file. The list of such indexes is stored, so that the next process can continue.
 pub(super) fn erased(connection: &Connection, numbers: &[i64]) -> rusqlite::Result<()> {
     let indexes: BTreeSet<String> = numbers.iter().map(|number| index_of(*number)).collect();
     for index in indexes {
@@ -185,20 +185,21 @@ pub(super) fn erased(connection: &Connection, numbers: &[i64]) -> rusqlite::Resu
     Ok(())
 }
 
-/// Whether words are to go from the file.
+/// Whether the file contains erased words.
 pub(super) fn is_any_erased(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM trace_words_erased)";
     connection.prepare_cached(sql)?.query_row([], |row| row.get(0))
 }
 
-/// Merges a part of an index with erased words, which go from the file with that. Says whether there is more to do.
+/// Merges a part of an index with erased words, which deletes them from the file. Returns true if there is more to
+/// do.
 pub(super) fn forget(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT name, is_begun FROM trace_words_erased ORDER BY name LIMIT 1";
     let next = connection.prepare_cached(sql)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)));
     let Some((index, is_begun)): Option<(String, bool)> = next.optional()? else {
         return Ok(false);
     };
-    // Of an index without rows all is given back.
+    // An index without rows is freed as a whole.
     let is_more = match all(connection)?.contains(&index) && has_rows(connection, &index)? {
         true => merge(connection, &index, is_begun)?,
         false => give_back(connection)?,
@@ -211,9 +212,9 @@ pub(super) fn forget(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(true)
 }
 
-/// Begins to merge all of an index into one, or goes on with that; says whether there was anything to merge. Words that
-/// came since it began do not begin it anew (section "The 'merge' Command" of FTS5: a negative number begins, a positive
-/// one goes on, and a call that changes fewer than two rows had nothing to do).
+/// Starts or continues a merge of all segments into one. Returns whether there was anything to merge. Words that were
+/// added since the start do not restart it (section "The 'merge' Command" of FTS5: a negative number starts, a
+/// positive one continues, and a call that changes fewer than two rows had no work).
 fn merge(connection: &Connection, index: &str, is_begun: bool) -> rusqlite::Result<bool> {
     let changes = || connection.query_row("SELECT total_changes()", [], |row| row.get::<_, i64>(0));
     let (before, sign) = (changes()?, if is_begun { "" } else { "-" });
@@ -227,7 +228,7 @@ mod tests {
     use super::super::{schema, traces};
     use super::*;
 
-    /// A store whose traces have these numbers.
+    /// A store with traces of these numbers.
     fn store(name: &str, numbers: &[i64]) -> (std::path::PathBuf, Connection) {
         let folder =
             std::env::temp_dir().join(format!("think-words-{name}-{}", std::process::id()));
@@ -297,7 +298,7 @@ mod tests {
         assert_eq!(found(&connection, 9), [ROWS]);
         while give_back(&connection).unwrap() {}
         assert_eq!(all(&connection).unwrap(), ["trace_words_1"]);
-        // The numbers of rows that went may be given again, also to an index that is half given back.
+        // Numbers of deleted rows may be used again, also in an index that is half freed.
         insert(&connection, 7);
         add(&connection, &[7]);
         remove(&connection, &[7]);
@@ -346,7 +347,7 @@ mod tests {
         super::erased(&connection, &gone).unwrap();
         remove(&connection, &gone);
         assert!(is_any_erased(&connection).unwrap());
-        // It comes to an end, though words are added all the time.
+        // The merge ends even if words are added all the time.
         let mut steps = 0;
         while forget(&connection).unwrap() {
             steps += 1;

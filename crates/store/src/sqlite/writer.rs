@@ -1,4 +1,4 @@
-//! One thread writes; what waits for it is committed together.
+//! A thread that does all writes and joins pending ones into one commit.
 
 use super::log::Log;
 use crate::error::StoreError;
@@ -8,43 +8,43 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
-/// How many writes may wait before whoever brings more has to.
+/// The most pending writes. Further callers wait for a place.
 const QUEUE: usize = 256;
-/// How many writes one commit takes at most.
+/// The most writes in one commit.
 const BATCH: usize = 128;
 
-/// How long a write may wait for its turn, which another process may hold for the time that a connection waits.
+/// The longest time that a write waits for its turn. Another process may hold the lock as long as a connection waits.
 const PATIENCE: Duration = Duration::from_secs(6);
 
-/// How safe a write has to be before it counts as done.
+/// The guarantee that a write needs before it counts as done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Safety {
-    /// It survives the end of the process, however sudden.
+    /// It survives a crash of the process.
     Process,
-    /// It survives the end of power too.
+    /// It also survives a power cut.
     Power,
 }
 
-/// Hands work to the thread. Clones share it; it ends with the last one.
+/// Sends work to the thread. Clones share the thread, which ends with the last one.
 #[derive(Clone)]
 pub(super) struct Writer {
     jobs: mpsc::Sender<Box<dyn Job>>,
     at: String,
 }
 
-/// Something to write, and whoever waits for it.
+/// A write and its waiting caller.
 trait Job: Send {
     fn safety(&self) -> Safety;
-    /// Writes, inside a transaction that is not this job's alone. Says whether it worked. It is done anew where the
-    /// transaction came to nothing.
+    /// Writes inside a transaction that it shares with other jobs. If the transaction is rolled back, it is called
+    /// again.
     fn write(&mut self, connection: &Connection) -> Result<(), rusqlite::Error>;
-    /// Tells whoever waits, once all is decided.
+    /// Sends the final outcome to the caller.
     fn end(self: Box<Self>, outcome: Result<(), StoreError>);
 }
 
 struct Task<T, F> {
     safety: Safety,
-    /// Nobody waits after that, so it is not done any more.
+    /// The caller stops waiting at this time, so later the work is skipped.
     deadline: Instant,
     work: F,
     written: Option<T>,
@@ -69,13 +69,13 @@ where
 
     fn end(self: Box<Self>, outcome: Result<(), StoreError>) {
         let Task { written, reply, at, .. } = *self;
-        // Whoever does not wait any more does not want to know.
+        // The caller may have stopped waiting.
         drop(reply.send(outcome.and_then(|()| written.ok_or(StoreError::Busy(at)))));
     }
 }
 
 impl Writer {
-    /// Starts the thread, which holds the connection while it writes.
+    /// Starts the thread. It locks the connection while it writes.
     pub(super) fn start(
         connection: Arc<Mutex<Connection>>,
         log: Log,
@@ -89,7 +89,7 @@ impl Writer {
         Ok(Writer { jobs, at })
     }
 
-    /// Does `work` and waits until it is committed.
+    /// Runs `work` and waits until it is committed.
     pub(super) async fn write<T, F>(&self, safety: Safety, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -102,7 +102,7 @@ impl Writer {
             self.jobs.send(Box::new(task)).await.map_err(|_| StoreError::Closed)?;
             written.await.map_err(|_| StoreError::Closed)?
         };
-        // What is being written at the deadline may still come to its end.
+        // A write that has begun at the deadline may still finish.
         let done = tokio::time::timeout(PATIENCE + PATIENCE, done).await;
         done.unwrap_or_else(|_| Err(StoreError::Busy(self.at.clone())))
     }
@@ -117,7 +117,7 @@ fn write_all(
     let mut safety = None;
     while let Some(first) = queue.blocking_recv() {
         let mut batch = vec![first];
-        // Whoever brought it may be about to bring more and need this core for it; together they cost one commit.
+        // The caller may be about to send more and need this core. Joined writes cost one commit.
         thread::yield_now();
         while batch.len() < BATCH
             && let Ok(job) = queue.try_recv()
@@ -127,7 +127,7 @@ fn write_all(
         let wanted = batch.iter().map(|job| job.safety()).max();
         if wanted != safety {
             let level = if wanted == Some(Safety::Power) { "full" } else { "normal" };
-            // Should it fail, the level stays, and the next batch tries again.
+            // If this fails, the level stays, and the next batch tries again.
             let set = hold(connection).pragma_update(None, "synchronous", level);
             safety = set.is_ok().then_some(wanted).flatten();
         }
@@ -140,11 +140,11 @@ fn hold(connection: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
     connection.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Commits all jobs together; where one fails each is committed by itself, so that it takes nobody with it.
+/// Commits all jobs together. If one job fails, each is committed by itself, so that only the bad one fails.
 ///
-/// To undo one job alone SQLite would have to keep a copy of every page that any of them writes to.
+/// A savepoint for each job would make SQLite keep a copy of every page that the jobs write to.
 fn commit(connection: &Mutex<Connection>, mut batch: Vec<Box<dyn Job>>, at: &str) {
-    // Whoever is told may read at once with this connection.
+    // The lock is released before the callers are notified, because they may read with this connection at once.
     let done = transact(&hold(connection), &mut batch, at);
     match done {
         Ok(()) => batch.into_iter().for_each(|job| job.end(Ok(()))),
@@ -154,9 +154,9 @@ fn commit(connection: &Mutex<Connection>, mut batch: Vec<Box<dyn Job>>, at: &str
     }
 }
 
-/// Why a transaction came to nothing.
+/// The reason why a transaction failed.
 enum Failed {
-    /// It would not with fewer jobs either.
+    /// It would fail with fewer jobs too.
     All(StoreError),
     Job(StoreError),
 }
@@ -164,7 +164,7 @@ enum Failed {
 fn transact(connection: &Connection, batch: &mut [Box<dyn Job>], at: &str) -> Result<(), Failed> {
     let run = |sql: &str| connection.prepare_cached(sql)?.execute([]).map(|_| ());
     if !connection.is_autocommit() {
-        // Whoever read last could not end its moment.
+        // The last reader could not end its transaction.
         drop(run("ROLLBACK"));
     }
     run("BEGIN IMMEDIATE").map_err(|error| Failed::All(trouble(at, &error)))?;
@@ -175,7 +175,7 @@ fn transact(connection: &Connection, batch: &mut [Box<dyn Job>], at: &str) -> Re
     };
     // A full disk may have ended the transaction already.
     if done.is_err() && !connection.is_autocommit() {
-        // Nothing more can be done if this fails too: the next beginning says so.
+        // If this fails too, the next BEGIN reports it.
         drop(run("ROLLBACK"));
     }
     done
@@ -185,21 +185,21 @@ fn end_all(jobs: Vec<Box<dyn Job>>, error: &StoreError) {
     jobs.into_iter().for_each(|job| job.end(Err(error.clone())));
 }
 
-/// What an error of the database means to whoever asked.
+/// Converts an error of the database for the caller.
 pub(super) fn trouble(at: &str, error: &rusqlite::Error) -> StoreError {
     let at = at.to_owned();
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy(at),
         Some(ErrorCode::DiskFull) => StoreError::Full(at),
         Some(ErrorCode::ReadOnly) => only_read(&at),
-        // A limit of file sizes is met so, which says as little about what was to be written.
+        // SQLite reports an exceeded file size limit as this error too.
         Some(ErrorCode::SystemIoFailure) if is_unwritten(error) => StoreError::Full(at),
         _ if is_damage(error) => StoreError::Damaged { what: format!("the store `{at}`") },
         _ => StoreError::Database { at, message: error.to_string() },
     }
 }
 
-/// The file, its folder or its disk can be read, and not written.
+/// The error for a file, folder or disk that cannot be written.
 pub(super) fn only_read(at: &str) -> StoreError {
     let message = "it can only be read; make its disk, its folder and its files writable";
     StoreError::Database { at: at.to_owned(), message: message.to_owned() }
@@ -210,7 +210,7 @@ fn is_unwritten(error: &rusqlite::Error) -> bool {
     matches!(code, Some(rusqlite::ffi::SQLITE_IOERR_WRITE | rusqlite::ffi::SQLITE_IOERR_SHMSIZE))
 }
 
-/// Whether a part of the file is not what was written there.
+/// Whether the error means that the file is damaged.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
@@ -247,7 +247,7 @@ mod tests {
         let (mut jobs, mut replies) = (Vec::new(), Vec::new());
         for n in [1, 2, 2, 3] {
             let (reply, written) = oneshot::channel();
-            // The second step fails, and the first one goes with it.
+            // The second step fails, and the first one is rolled back.
             let work = move |connection: &Connection| {
                 connection.execute("INSERT INTO it VALUES (?)", [n * 10])?;
                 connection.execute("INSERT INTO it VALUES (?)", [n])
@@ -258,7 +258,7 @@ mod tests {
             jobs.push(Box::new(task) as Box<dyn Job>);
             replies.push(written);
         }
-        // As if whoever read last had left its moment open.
+        // Leave a transaction open, as a failed read could.
         hold(&connection).execute_batch("BEGIN").unwrap();
         commit(&connection, jobs, "x.db");
         let written: Vec<bool> =

@@ -1,4 +1,4 @@
-//! The keys of tenants, as far as they are at hand.
+//! A cache of the keys of tenants.
 
 use super::{Store, TRIES};
 use crate::error::StoreError;
@@ -9,23 +9,23 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use thinkthrough_core::plane::Tenant;
 
-/// The keys of a tenant, and when they were last asked for.
+/// The keys of a tenant, and the time of their last read.
 pub(super) struct KeysAtHand {
     keys: Arc<TenantKeys>,
     asked_at: Instant,
 }
 
-/// How long the keys of a tenant are at hand before they are read anew, beside whoever needs them: another process may
-/// have given the tenant a new data key, or erased it.
+/// The age at which cached keys are read again in the background: another process may have given the tenant a new
+/// data key, or erased it.
 const FRESH: Duration = Duration::from_secs(60);
 
-/// How many tenants that nothing was kept for are remembered. Credentials can be made up, so there must be an end.
+/// The most tenants without stored data that are remembered. Credentials can be made up, so there must be a limit.
 const MADE: usize = 10_000;
-/// How many tenants' keys are at hand.
+/// The most tenants with cached keys.
 const OPEN: usize = 10_000;
 
 impl Store {
-    /// The keys of a tenant that was here before.
+    /// The keys of a tenant, if it exists.
     pub(crate) async fn keys(
         &self,
         tenant: &Tenant,
@@ -33,12 +33,12 @@ impl Store {
         if let Some(keys) = self.at_hand(tenant) {
             return Ok(Some(keys));
         }
-        // The way that is gone once a tenant makes no room in the one that is gone with every request.
+        // Boxed, so that this rare path does not enlarge the future of every request.
         Box::pin(self.read_keys(tenant)).await
     }
 
-    /// The keys of a tenant, with all these data keys, as far as they are known to the store: another process may have
-    /// given the tenant a new one.
+    /// The keys of a tenant. Reads them again if one of these data keys is missing, because another process may have
+    /// added it.
     pub(crate) async fn keys_with(
         &self,
         keys: Arc<TenantKeys>,
@@ -51,7 +51,7 @@ impl Store {
         Ok(Box::pin(self.read_keys(tenant)).await?.unwrap_or(keys))
     }
 
-    /// As the store has them now.
+    /// Reads the keys from the store.
     async fn read_keys(&self, tenant: &Tenant) -> Result<Option<Arc<TenantKeys>>, StoreError> {
         let mut opened = Ok(None);
         for _ in 0..TRIES {
@@ -65,13 +65,13 @@ impl Store {
                 Ok(keys) => return Ok(Some(self.remember(tenant, keys))),
                 Err(damaged) => opened = Err(damaged),
             }
-            // Of two that change at once, the row may be the one that was before.
+            // The row and the master key may come from before and after a rotation.
             self.inner.master.renew(self.backend(), &master).await?;
         }
         opened
     }
 
-    /// The keys of a tenant, which gets some if it has none.
+    /// The keys of a tenant. Creates the tenant if it does not exist.
     pub(crate) async fn keys_or_new(&self, tenant: &Tenant) -> Result<Arc<TenantKeys>, StoreError> {
         let known = self.keys(tenant).await?;
         let told = self.made().remove(tenant.as_str());
@@ -79,7 +79,7 @@ impl Store {
             Some(keys) => keys,
             None => Box::pin(self.add(tenant, told.clone())).await?,
         };
-        // Another process was first: what was told of ours is of no use any more.
+        // If another process created the tenant first, digests under our key are useless.
         match told {
             Some(told) if told.bytes() != keys.lookup.bytes() => {
                 Err(StoreError::Erased(tenant.clone()))
@@ -88,7 +88,7 @@ impl Store {
         }
     }
 
-    /// Adds a tenant with this look-up key, or with a new one.
+    /// Adds a tenant with this look-up key, or with a random one.
     async fn add(&self, tenant: &Tenant, told: Option<Key>) -> Result<Arc<TenantKeys>, StoreError> {
         let lookup = told.map_or_else(|| self.random_key(), Ok)?;
         for _ in 0..TRIES {
@@ -100,14 +100,14 @@ impl Store {
             if added.is_some() {
                 return self.read_keys(tenant).await?.ok_or(StoreError::Closed);
             }
-            // Nothing is locked with a key that is not the store's any more.
+            // The master key was rotated meanwhile, so the store rejected the locked keys.
             self.inner.master.renew(self.backend(), &master).await?;
         }
         Err(StoreError::Closed)
     }
 
-    /// The look-up key of a tenant. One that a credential stands for gets its keys, and is written down with what it
-    /// first keeps: anybody can make credentials up, and what is kept of them an upstream has accepted.
+    /// The look-up key of a tenant. A tenant that stands for a credential is only stored with its first data: anyone
+    /// can make up credentials, but data exists only if an upstream accepted the credential.
     pub(crate) async fn lookup_key(&self, tenant: &Tenant) -> Result<Key, StoreError> {
         if !tenant.is_credential() {
             return Ok(self.keys_or_new(tenant).await?.lookup.clone());
@@ -137,13 +137,13 @@ impl Store {
         self.inner.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the keys of all tenants anew next time.
+    /// Drops the cached keys of all tenants.
     pub(crate) fn forget_all(&self) {
         self.tenants().clear();
         self.inner.recent.clear();
     }
 
-    /// Reads the keys of a tenant anew next time: another process may have erased them.
+    /// Drops the cached keys of a tenant, because another process may have erased it.
     pub(crate) fn forget(&self, tenant: &Tenant) {
         self.tenants().remove(tenant.as_str());
         self.inner.recent.clear();
@@ -155,14 +155,14 @@ impl Store {
             let known = tenants.get_mut(tenant.as_str())?;
             let is_old = known.asked_at.elapsed() >= FRESH;
             if is_old {
-                // One asks, however many are here now.
+                // Only one of the concurrent requests reads the keys again.
                 known.asked_at = Instant::now();
             }
             (Arc::clone(&known.keys), is_old)
         };
         if is_old {
             let (store, tenant) = (self.clone(), tenant.clone());
-            // What is at hand goes on when the store does not answer now.
+            // If the store does not answer, the cached keys stay in use.
             tokio::spawn(async move { drop(store.read_keys(&tenant).await) });
         }
         Some(keys)
