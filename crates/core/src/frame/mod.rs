@@ -1,17 +1,16 @@
 //! Frames: bytes into server-sent events, JSON lines and AWS event-stream messages.
 //!
-//! A body is framed before any wire looks at it. Every decoder here is pushed: bytes of any size go
-//! in, frames come out as soon as their last byte has been seen, and they borrow from the pushed
-//! bytes wherever an event lies whole in them. Only a partial tail is carried over.
+//! A body is framed before any wire looks at it. Every decoder here is pushed: bytes of any size go in, frames come
+//! out as soon as their last byte has been seen, and they borrow from the pushed bytes wherever an event lies whole
+//! in them. Only a partial tail is carried over.
 //!
 //! # Laws
 //!
 //! - The frames do not depend on how the bytes were cut into pushes.
-//! - A decoder is a function of the bytes it has seen: after any cut it equals (`PartialEq`) the
-//!   decoder that saw them in one piece.
+//! - A decoder is a function of the bytes it has seen: after any cut it equals (`PartialEq`) the decoder that saw
+//!   them in one piece.
 //! - Memory is bounded by the event limit ([`DEFAULT_LIMIT`]), whatever an upstream sends.
-//! - No input is an error that ends the stream's story: what came is handed out, and a
-//!   [`Frame::Problem`] stands beside it.
+//! - No input stops a stream with an error: the frames are handed out, and a [`Frame::Problem`] reports the fault.
 
 pub mod array;
 pub mod event_stream;
@@ -30,12 +29,12 @@ use event_stream::EventStreamDecoder;
 use ndjson::NdjsonDecoder;
 use sse::SseDecoder;
 
-/// The greatest size of one event in bytes where nobody chose another: 32 MiB.
+/// The default limit for the size of one event: 32 MiB.
 ///
 /// It is a guard against hostile upstreams, far above the largest honest event (a whole image).
 pub const DEFAULT_LIMIT: usize = 32 * 1024 * 1024;
 
-/// What a framing decoder hands out.
+/// The output of a framing decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// One event: a server-sent event, a JSON line or an AWS message.
@@ -58,7 +57,7 @@ pub struct Event<'a> {
     /// Bytes that are not UTF-8 have become U+FFFD. An AWS error without a payload has the text
     /// of `:error-message` here.
     pub data: &'a str,
-    /// The SSE last event id, which stays in force for later events; empty where there is none.
+    /// The SSE last event id, which stays in force for later events; empty by default.
     pub id: &'a str,
     /// The SSE reconnection time in milliseconds that the stream named last.
     pub retry: Option<u64>,
@@ -77,7 +76,7 @@ pub struct Event<'a> {
     pub damaged: bool,
 }
 
-/// What an AWS message says it is.
+/// The type of an AWS message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MessageKind {
     /// An event of the stream; also every SSE event and every JSON line.
@@ -89,7 +88,7 @@ pub enum MessageKind {
     Error,
 }
 
-/// What can be wrong with the bytes of a body.
+/// The possible faults in the bytes of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameProblem {
     /// An event is longer than the limit. Text framings hand out what fits; an AWS message, which
@@ -163,7 +162,7 @@ impl Framer {
         }
     }
 
-    /// Says that the body has ended, hands out what is left, and is ready for a new body.
+    /// Ends the body, hands out the rest, and prepares for a new body.
     pub fn end(&mut self, out: &mut dyn FnMut(Frame<'_>)) {
         match self {
             Self::Array(decoder) => decoder.end(),
@@ -229,10 +228,10 @@ fn media_type(content_type: &str) -> &str {
     content_type.split_once(';').map_or(content_type, |(name, _)| name).trim_ascii()
 }
 
-/// Bytes as text, each maximal run of a broken character as one U+FFFD, and whether there is any. A truncated text says
-/// already that it is not whole.
+/// Bytes as text, each maximal run of a broken character as one U+FFFD, and whether there is any. A truncated text
+/// says already that it is not whole.
 ///
-/// Where the limit cut the bytes, the character that it cut in two is left out.
+/// A character that the limit cut in two is left out.
 fn text(bytes: &[u8], truncated: bool) -> (Cow<'_, str>, bool) {
     match std::str::from_utf8(bytes) {
         Ok(text) => (Cow::Borrowed(text), false),
@@ -243,7 +242,7 @@ fn text(bytes: &[u8], truncated: bool) -> (Cow<'_, str>, bool) {
 #[cold]
 fn damaged_text(bytes: &[u8], truncated: bool) -> Cow<'_, str> {
     let cut = bytes.utf8_chunks().last().map_or(&[][..], |last| last.invalid());
-    // Of all broken bytes, only an unfinished character at the end is the work of the limit.
+    // Only an unfinished character at the end can come from the limit. Other broken bytes arrived broken.
     let unfinished = std::str::from_utf8(cut).is_err_and(|error| error.error_len().is_none());
     let kept = if truncated && unfinished { bytes.len() - cut.len() } else { bytes.len() };
     String::from_utf8_lossy(bytes.get(..kept).unwrap_or(bytes))

@@ -1,10 +1,12 @@
-//! The parameters about thinking in the form that the model takes: one function for settings and callers, on every face.
+//! The parameters about thinking in the form that the model takes: one function for settings and callers, on every
+//! face.
 //!
 //! Settings go before the caller. On the caller's own wire its words stay as they are, and only settings are adapted.
 //!
-//! - An effort becomes the nearest word of the model; where the model knows only budgets a budget, and the other way round.
-//! - Off is said in the model's own form. A model that cannot be off thinks as little as it can.
-//! - Nothing is sent to a model that has no form for it; a model that nobody knows gets a caller's words as they are.
+//! - An effort becomes the nearest word of the model; where the model knows only budgets a budget, and the other way
+//!   round.
+//! - Off is written in the model's own form. A model that cannot be off thinks as little as it can.
+//! - A model without a form gets no parameter; an unknown model gets the caller's words as they are.
 
 use super::off::{can_only_be_asked, is_off};
 use crate::allowance::{can_be_off, lower};
@@ -15,7 +17,7 @@ use crate::request::{ReasoningAsk, Request};
 use crate::settings::{Budget, Effort, Key, Resolved};
 use crate::wire::budget_below;
 
-/// What goes into a body beside the messages.
+/// The parameters that are added to a body beside the messages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parameters {
     /// JSON objects that are merged into the body.
@@ -26,7 +28,7 @@ pub(crate) struct Parameters {
     pub(super) max_tokens: Option<u64>,
     /// The parameters that say something else than was asked for.
     pub(crate) adapted: Vec<&'static str>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub(crate) warnings: Vec<Problem>,
 }
 
@@ -53,7 +55,7 @@ impl Parameters {
     }
 }
 
-/// What is wanted of the model's thinking.
+/// The wish of settings and caller about the model's thinking.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wish {
     off: bool,
@@ -99,8 +101,8 @@ impl Wish {
     }
 }
 
-/// Brings what settings and caller want into the form of the model. With `is_own` the request's own words stand in the body
-/// as they are.
+/// Brings what settings and caller want into the form of the model. With `is_own` the body already contains the
+/// caller's own parameters.
 pub(super) fn adapt(
     request: &Request,
     target: &Target,
@@ -110,7 +112,7 @@ pub(super) fn adapt(
     let rule = &target.rule;
     let wish = Wish::of(request, target, settings, is_own);
     let mut asks = Parameters::default();
-    // They also shape the answer (thoughts in a field of their own), so they go out whatever is sent back.
+    // Flags also shape the answer (thoughts in a field of their own), so they are always sent.
     asks.fill.extend(rule.contract.flags.and_then(|flags| Raw::parse(flags).ok()));
     if wish.off {
         switch_off(rule, settings, request, &mut asks, is_own);
@@ -141,8 +143,8 @@ const fn has_form(form: &ThinkingForm) -> bool {
     form.default_on || form.on.is_some() || form.effort.is_some() || form.budget.is_some()
 }
 
-/// Where silence means off, it takes a word only against a caller that asks for thinking. Of a model that cannot be off,
-/// the least is wanted.
+/// If the model does not think by default, the switch is sent only against a caller that asks for thinking. A model
+/// that cannot be switched off gets the lowest effort.
 fn switch_off(
     rule: &ModelRule,
     settings: &Resolved,
@@ -163,7 +165,7 @@ fn switch_off(
     if !form.default_on && (form.on.is_some() || rule.is_thoughtless()) {
         return;
     }
-    // Nobody knows what a model refuses that is only assumed to think.
+    // It is unknown what a model refuses that is only assumed to think.
     match (form.effort.filter(|_| form.default_on), form.budget.filter(|_| form.default_on)) {
         (Some(form), _) => {
             if let Some(word) = form.word(Effort::None) {
@@ -194,7 +196,7 @@ const NO_CAP: &str = "has no cap on thinking tokens, so none is sent";
 fn amount(rule: &ModelRule, wish: Wish, request: &Request, asks: &mut Parameters) {
     let form = &rule.thinking;
     if !has_form(form) {
-        // A caller's words go to a model that nobody knows as they are.
+        // An unknown model gets the caller's words as they are.
         if !wish.is_callers || rule.is_thoughtless() {
             unsaid(wish, asks);
         }
@@ -216,7 +218,7 @@ fn amount(rule: &ModelRule, wish: Wish, request: &Request, asks: &mut Parameters
                 cap(form, tokens, wish, request, asks);
             }
         }
-        // What is said in words elsewhere is a number here; a number that was said goes before.
+        // An effort becomes a number of tokens here; an explicit number takes precedence.
         (None, Some(form)) => {
             let for_effort = wish.effort.map(|effort| tokens_for(effort, form, request));
             if let Some(tokens) = wish.budget.or(for_effort) {
@@ -246,7 +248,7 @@ fn in_words(form: &EffortForm, wish: Wish, asks: &mut Parameters) {
     }
 }
 
-/// Says of an amount that the model has no way to be told it.
+/// Reports that the model has no field for an amount.
 fn unsaid(wish: Wish, asks: &mut Parameters) {
     if wish.effort.is_some() {
         asks.adapted(Key::Effort.as_str(), NO_EFFORT);
@@ -286,8 +288,8 @@ fn effort_for(tokens: u64) -> Effort {
     }
 }
 
-/// The budget that stands for an effort: each step doubles the one below. Where the caller caps all tokens, room for the
-/// answer is left below that cap if the least budget allows it.
+/// The budget that stands for an effort: each step doubles the one below. If the caller caps all tokens, room for the
+/// answer is left below that cap, as far as the least budget allows it.
 fn tokens_for(effort: Effort, form: &BudgetForm, request: &Request) -> u64 {
     let tokens = match effort {
         Effort::None | Effort::Minimal => 1_024,

@@ -2,12 +2,12 @@
 
 use super::{Budget, Display, Effort, Format, Include, Key, SettingError, Strip};
 
-/// Where a value comes from, the weakest first.
+/// The source of a value, the weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
     /// The default.
     BuiltIn,
-    /// What is known about the model.
+    /// The rule of the model.
     ModelRule,
     /// The user's configuration.
     UserConfig,
@@ -40,7 +40,7 @@ impl Source {
     }
 }
 
-/// What one layer says. `Some(None)` under a key that can be unset says that it is unset.
+/// The values of one layer. `Some(None)` under a key that can be unset says that it is unset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Partial {
     /// `reasoning.enabled`
@@ -62,12 +62,11 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// Sets one key from text. Also takes the names of other systems: `thinking.context_mode`
-    /// (`keep`, `strip`, `provider_default`), `show_thinking` (`true`, `false`), and `off`, `on`, `stream` for
-    /// `reasoning.display`.
+    /// Sets one key from text. Also takes the names of other systems: `thinking.context_mode` (`keep`, `strip`,
+    /// `provider_default`), `show_thinking` (`true`, `false`), and `off`, `on`, `stream` for `reasoning.display`.
     ///
     /// # Errors
-    /// When there is no such key, or it does not take the value; nothing is changed then.
+    /// If there is no such key, or if it does not take the value; `self` then stays unchanged.
     pub fn set(&mut self, name: &str, value: &str) -> Result<Key, SettingError> {
         let bad = |allowed: String| SettingError::BadValue {
             key: name.to_owned(),
@@ -151,7 +150,7 @@ impl Partial {
 pub struct Layer {
     /// Which one.
     pub source: Source,
-    /// What it says.
+    /// The values of the layer.
     pub values: Partial,
 }
 
@@ -160,12 +159,12 @@ pub struct Layer {
 pub struct Setting<T> {
     /// The value.
     pub value: T,
-    /// Where it came from.
+    /// The source of the value.
     pub source: Source,
 }
 
 impl<T> Setting<T> {
-    /// Somebody said so; it is not the default.
+    /// Whether a person or a caller set the value, so that it is no default.
     #[must_use]
     pub fn is_explicit(&self) -> bool {
         self.source > Source::ModelRule

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// After more white space than this nothing counts as the start of the message.
 const MAX_LEAD: usize = 64;
 
-/// Where in the message the scanner is.
+/// The scanner's place in the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Text,
@@ -24,7 +24,7 @@ pub(super) enum Place {
     },
 }
 
-/// What is searched.
+/// The input of a search.
 pub(super) struct Scan<'a> {
     pub(super) buf: &'a [u8],
     pub(super) place: Place,
@@ -32,7 +32,7 @@ pub(super) struct Scan<'a> {
     pub(super) last: bool,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     Marker {
@@ -55,7 +55,7 @@ pub(super) struct Lexer {
     pub(super) cursor: Cursor,
 }
 
-/// Where the search is.
+/// The state of the search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
     rule: CodeRule,
@@ -84,7 +84,7 @@ enum Verdict {
 }
 
 impl Lexer {
-    /// `thoughts` is false where nothing is to be taken for a thought.
+    /// With `thoughts` false, the search finds no thoughts.
     pub(super) fn new(spec: &TagSpec, thoughts: bool) -> Self {
         let tables = Tables::new(spec, thoughts);
         let rule = if tables.clashes_with_code() { CodeRule::Counts } else { spec.family.code };
@@ -166,7 +166,7 @@ impl Cursor {
     fn search(&mut self, table: &Table, scan: &Scan<'_>, from: usize, leaps: &mut Leaps) -> Found {
         let track = self.tracks(scan.place);
         let mut needles = self.needles(table, scan);
-        // What lies before `passed` went past the tracker.
+        // The tracker has seen all bytes before `passed`.
         let (mut at, mut passed) = (from, from);
         loop {
             if leaps.is_due(scan.buf.len() - at) {
@@ -274,7 +274,7 @@ impl Cursor {
         (at.max(to), passed)
     }
 
-    /// Where in `hay` code may change.
+    /// The next offset in `hay` at which code may begin or end.
     fn next_mark(&self, hay: &[u8], place: Place) -> Option<usize> {
         match self.tracker.code {
             Code::None if self.fences(place) => memchr2(b'`', b'~', hay),
@@ -323,7 +323,7 @@ impl Cursor {
                 b"`~\n".iter().for_each(|byte| needles.add(*byte));
             }
             Code::Fence { mark, first_line, .. } => {
-                // Thoughts have no fences but where nothing counts within them.
+                // Thoughts have fences only if the markers inside code do not count.
                 needles = Needles::NONE;
                 needles.add(mark);
                 if first_line {

@@ -8,10 +8,10 @@ use super::piece::{End, Ending, Piece};
 use super::side::{Out, Thought, Visible, is_space};
 use super::spec::TagSpec;
 
-/// Where the message begins.
+/// The state of the scanner at the beginning of the message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Start {
-    /// Where the family says.
+    /// The family decides.
     #[default]
     Family,
     /// In a thought: the prompt's template opened it.
@@ -22,12 +22,12 @@ pub enum Start {
     Leading,
 }
 
-/// What the scanner knows about the request.
+/// The scanner's knowledge about the request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Where the message begins.
+    /// The state at the beginning of the message.
     pub start: Start,
-    /// The request had thinking switched off: nothing is taken for a thought.
+    /// The request switched thinking off: all text is visible text.
     pub thinking_off: bool,
     /// Every block is a thought, also in a family that takes only the first.
     pub every_block: bool,
@@ -39,7 +39,7 @@ pub struct TagScanner {
     spec: TagSpec,
     options: Options,
     lexer: Lexer,
-    /// What was not consumed yet: it may be the beginning of a marker.
+    /// Bytes that are not consumed yet, because they may begin a marker.
     held: String,
     place: Place,
     /// Whether the text so far, in `pending`, may still turn out to be a thought.
@@ -51,11 +51,11 @@ pub struct TagScanner {
     owed: bool,
     /// The wrapper around the answer is open.
     wrapped: bool,
-    /// Nothing is searched for any more.
+    /// The search is over.
     idle: bool,
     /// The message is read a second time.
     reread: bool,
-    /// Where in the message the current thought or text began.
+    /// The offset in the message at which the current thought or text began.
     thought_at: usize,
 }
 
@@ -94,7 +94,7 @@ impl TagScanner {
         scanner
     }
 
-    /// What it scans for.
+    /// The markers and rules that it searches for.
     #[must_use]
     pub fn spec(&self) -> &TagSpec {
         &self.spec
@@ -165,7 +165,7 @@ impl TagScanner {
                 self.thought_at = self.lexer.cursor.base + next;
             }
             if self.idle {
-                // Nothing is counted any more, so that equal texts leave equal states.
+                // The counters are reset, so that equal texts leave equal states.
                 self.lexer.cursor.base = 0;
                 self.thought_at = 0;
             }
@@ -174,7 +174,7 @@ impl TagScanner {
         buf.len()
     }
 
-    /// What comes when nothing is searched for.
+    /// Hands out text after the end of the search.
     fn rest(&mut self, text: &str, out: &mut Out<'_>) {
         if !self.options.thinking_off {
             self.plain(text, out);
@@ -421,8 +421,9 @@ impl TagScanner {
         }
     }
 
-    /// A fence that opened inside a thought and never closed hid the end marker: it is none, so the thought is read
-    /// once more without it. In visible text such a fence goes on to the end, as Markdown has it.
+    /// A fence that opened inside a thought and never closed has hidden the end marker. It does not count as a fence,
+    /// so the thought is read once more without it. In visible text such a fence goes on to the end, as Markdown has
+    /// it.
     fn reread_open_fence(&mut self, out: &mut Out<'_>) {
         let Code::Fence { at, .. } = self.lexer.cursor.tracker.code else { return };
         let again = match self.place {

@@ -1,4 +1,4 @@
-//! Splits a finished text into what is visible and what was thought.
+//! Splits a finished text into visible text and thoughts.
 
 use super::family::Role;
 use super::parts::{Part, Parts};
@@ -13,7 +13,7 @@ use crate::json::Writer;
 pub struct SplitOptions {
     /// The tags to look for.
     pub tags: TagSpec,
-    /// Where the message begins.
+    /// The state at the beginning of the message.
     pub start: Start,
     /// The request had thinking switched off.
     pub thinking_off: bool,
@@ -35,13 +35,13 @@ impl SplitOptions {
 /// Both halves of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// What is visible.
+    /// The visible text.
     pub visible: String,
-    /// What was thought.
+    /// The thoughts.
     pub reasoning: Reasoning,
 }
 
-/// What was thought.
+/// The thoughts of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reasoning {
     /// All in one, if there was any.
@@ -53,7 +53,7 @@ pub enum Reasoning {
 /// A thought and what it may have cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thought {
-    /// What was thought.
+    /// The text of the thought.
     pub text: String,
     /// A quarter of its length in UTF-16 units, rounded up. White space around it does not count.
     pub tokens_est: usize,
@@ -163,7 +163,7 @@ fn compat(text: &str, options: &SplitOptions) -> (String, Vec<String>) {
     else {
         return all_visible();
     };
-    // The block is whole only if the first closing tag stands behind the opening one.
+    // The block is whole only if the first closing tag follows the opening one.
     let begin = text.len() - after_open.len();
     let Some(thought) = until_close.get(begin..) else { return all_visible() };
     let sides = [trim(before), trim(after)];

@@ -10,10 +10,10 @@ use crate::json::{Extra, Writer};
 use crate::wire::Dialect;
 use crate::wire::tool_result::{Parted, spoken};
 
-/// Where items are written.
+/// The destination of written items.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place<'a> {
-    /// In an answer, where items have ids; those that have none get one that begins with this.
+    /// An answer, in which items have ids; new ids begin with this prefix.
     Answer(&'a str),
     /// In a request; plain thoughts go into this field of the reasoning item.
     Request(&'a str),
@@ -32,7 +32,7 @@ pub(super) struct Items<'a> {
     /// How many calls and results without an id were written; they are paired in order.
     calls: usize,
     results: usize,
-    /// What could not be said.
+    /// Blocks that the wire cannot express.
     pub(super) lost: Vec<String>,
 }
 
@@ -145,7 +145,7 @@ impl<'a> Items<'a> {
         self.count += 1;
     }
 
-    /// The summary and the content parts of a reasoning item; none when there is nothing to say.
+    /// The summary and the content parts of a reasoning item; `None` if both would be empty.
     fn reasoning_form(&self, thinking: &Thinking) -> Option<(Vec<String>, Option<Vec<String>>)> {
         let is_raw = |key: &str| thinking.extra.get(ID, key).is_some();
         let has_parts = thinking.summary.is_some() || thinking.content.is_some();
@@ -206,7 +206,7 @@ impl<'a> Items<'a> {
         self.count += 1;
     }
 
-    /// What a tool gave.
+    /// Writes the result of a tool.
     fn result(&mut self, w: &mut Writer, result: &ToolResponse) {
         let id = result.call_id.clone().unwrap_or_else(|| {
             self.results += 1;
@@ -226,7 +226,7 @@ impl<'a> Items<'a> {
         self.count += 1;
     }
 
-    /// What a tool gave: a string, or a list of parts where it came as one or holds media.
+    /// Writes the output of a tool: a string, or a list of parts if it came as a list or holds media.
     fn output(&mut self, w: &mut Writer, result: &ToolResponse) {
         if let ToolResult::Value(value) = &result.result
             && (value.doc().root().as_str().is_some() || value.doc().root().is_null())
