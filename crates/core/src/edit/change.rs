@@ -11,14 +11,14 @@ pub struct Change {
     pub message: usize,
     /// The block that is changed, or that something goes before; the number of blocks for the end.
     pub block: usize,
-    /// What is done.
+    /// The change.
     pub what: What,
 }
 
-/// What is done to a block.
+/// A change of one block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A thought goes before it. Of several at one place the first comes first.
+    /// A thought goes before it. Several thoughts for one place keep their order.
     Insert(Box<Thinking>),
     /// It goes: a thought, or a copy of one.
     Remove,
@@ -30,7 +30,7 @@ pub enum What {
     Sign(Option<String>),
 }
 
-/// The contents with the changes made; the very contents where there is none.
+/// The contents with the changes applied; borrows them if there are no changes.
 #[must_use]
 pub fn changed<'c>(contents: &'c [Content], changes: &[Change]) -> Cow<'c, [Content]> {
     if changes.is_empty() {
@@ -38,8 +38,8 @@ pub fn changed<'c>(contents: &'c [Content], changes: &[Change]) -> Cow<'c, [Cont
     }
     let mut changed = contents.to_vec();
     let mut ordered: Vec<&Change> = changes.iter().collect();
-    // From the end, so that indices stay true; of insertions at one place the last first, and behind what is done to
-    // the block itself.
+    // Changes are applied from the end, so that indices stay valid. Insertions at one place are applied last first,
+    // and after the changes of the block itself.
     ordered.reverse();
     ordered.sort_by_key(|change| {
         let is_insert = matches!(change.what, What::Insert(_));

@@ -10,9 +10,9 @@ use super::{DEFAULT_LIMIT, Event, Frame, FrameProblem, MessageKind, recycle, tex
 
 /// Reads server-sent events from pushed bytes.
 ///
-/// The state is a function of the bytes seen so far and of nothing else. The bytes of an
-/// unfinished line go straight to the field that they belong to, so comments and unknown fields of
-/// any length need no memory, and each byte is looked at once, however small the reads are.
+/// The state depends only on the bytes seen so far. The bytes of an unfinished line go straight to the field that
+/// they belong to, so comments and unknown fields of any length need no memory, and each byte is looked at once,
+/// however small the reads are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SseDecoder {
     limit: usize,
@@ -183,7 +183,7 @@ impl SseDecoder {
         self.limit.saturating_sub(used)
     }
 
-    /// Copies what is borrowed from the push, because the event goes on after it.
+    /// Copies the parts that are borrowed from the push, because the event goes on after it.
     fn keep(&mut self, held: &mut Held<'_>) {
         if let Some(name) = held.name.take() {
             self.name.clear();
@@ -393,7 +393,7 @@ const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 /// The length of `event` and `retry`; a longer name is an unknown field.
 const LONGEST_NAME: usize = 5;
 
-/// Where in a line the last push ended.
+/// The place in a line at which the last push ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     /// Before its first byte.
@@ -445,7 +445,7 @@ impl Held<'_> {
     }
 }
 
-/// A number of ASCII digits only; anything else is none.
+/// Parses a number of ASCII digits only; other texts give `None`.
 fn decimal(digits: &[u8]) -> Option<u64> {
     if !digits.iter().all(u8::is_ascii_digit) {
         return None;

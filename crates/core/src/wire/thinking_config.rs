@@ -28,14 +28,14 @@ pub(crate) fn meaning(thinking: Option<Val<'_>>, config: Option<Val<'_>>) -> Rea
     }
 }
 
-/// Whether the words about thinking itself are what they were; effort alone does not switch thinking, unless it is
-/// none at all.
+/// Whether the members about thinking itself are unchanged. Effort alone does not switch thinking, unless it is
+/// `none`.
 pub(crate) fn is_same_thinking(was: &ReasoningAsk, is: &ReasoningAsk) -> bool {
     (was.enabled, was.max_tokens, was.show) == (is.enabled, is.max_tokens, is.show)
         && (was.effort == is.effort || is.effort != Some(Effort::None))
 }
 
-/// What is written of a request's words about thinking.
+/// The members about thinking that are written.
 #[derive(Debug, Default)]
 pub(crate) struct Thinking {
     /// The object `thinking`, if there is anything to say.
@@ -46,8 +46,8 @@ pub(crate) struct Thinking {
     pub(crate) is_lost: bool,
 }
 
-/// The budget of a thought within a cap on all tokens: it is part of them and must be smaller. One that is not is made so
-/// much smaller that a text has room as well, if the least budget allows it.
+/// The budget of a thought within a cap on all tokens: it is part of them and must be smaller. A larger budget is
+/// lowered so far that a text has room as well, if the least budget allows it.
 pub(crate) fn budget_below(budget: u64, cap: u64) -> u64 {
     match cap {
         cap if budget < cap => budget,

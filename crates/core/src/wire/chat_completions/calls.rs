@@ -21,14 +21,14 @@ struct Call {
     id: Option<String>,
     name: String,
     arguments: String,
-    /// How much of `arguments` was said in deltas.
+    /// The length of `arguments` that deltas have reported.
     said: usize,
     /// A tool that takes any text.
     is_free: bool,
     signature: Option<String>,
     extra: Extra,
     is_started: bool,
-    /// The end was said and nothing came since.
+    /// The end was reported, and no piece came since.
     is_ended: bool,
 }
 
@@ -111,7 +111,7 @@ impl Calls {
         self.calls.is_empty()
     }
 
-    /// Ends all calls. Those of a stream that was cut count as invalid: nobody knows what was missing.
+    /// Ends all calls. The calls of a cut stream count as invalid, because it is unknown what is missing.
     pub(super) fn end(&mut self, is_cut: bool, next: &mut usize, out: &mut Out<'_>) {
         for call in self.calls.iter_mut().filter(|call| !call.is_ended) {
             call.start(true, next, out);
@@ -166,7 +166,7 @@ impl Calls {
     }
 
     fn begin(&mut self, piece: &Piece<'_>, next: &mut usize, out: &mut Out<'_>) -> usize {
-        // Calls come one after the other as a rule; one that is whole can be handed on at once.
+        // Calls usually come one after the other, so a whole call can be handed on at once.
         let near = self.calls.iter_mut().rev().take(REACH);
         for call in near.rev().filter(|call| !call.is_ended && call.is_whole()) {
             call.start(true, next, out);
@@ -215,7 +215,7 @@ impl Call {
         self.say(out);
     }
 
-    /// Names come once, with every piece, or in pieces; what was told once stays.
+    /// Names come once, with every piece, or in pieces. A name does not change after the start event.
     fn take_name(&mut self, name: &str) {
         if self.is_started {
             return;

@@ -21,13 +21,13 @@ struct Detail {
     is_sealed: bool,
 }
 
-/// Whether the pieces of an entry's text are increments or repeat what came before; servers do both, and only
-/// the pieces themselves tell.
+/// Whether the pieces of an entry's text are increments, or repeat the earlier text. Servers do both, and only the
+/// pieces themselves show which.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Growth {
-    /// Each piece began with all that came before. `sum` is the text in case they were increments after all.
+    /// Each piece began with all text before it. `sum` is the text in case they were increments after all.
     Cumulative { said: String, sum: String, seen: u32 },
-    /// The pieces looked cumulative for a while, but were increments: the text that stands in the end.
+    /// The pieces looked cumulative for a while, but were increments: the final text.
     Corrected(String),
     /// Each piece is new text.
     Increments,
@@ -124,7 +124,7 @@ impl Details {
         }
     }
 
-    /// Ends what is open.
+    /// Ends all open entries.
     pub(super) fn end(&mut self, is_cut: bool, out: &mut Out<'_>) {
         for detail in self.entries.iter_mut().filter(|detail| !detail.is_sealed) {
             let head = &mut detail.head;
@@ -271,7 +271,7 @@ impl Detail {
         if self.is_sealed
             && before != (self.head.signature.is_some(), self.head.encrypted_content.is_some())
         {
-            // A payload that comes after the visible content has begun is told by a second end.
+            // A payload that comes after the visible content has begun is reported by a second end.
             self.end(out);
         }
     }

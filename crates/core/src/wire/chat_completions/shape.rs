@@ -1,4 +1,4 @@
-//! Which messages may become a template: those that did nothing but add text to one open block.
+//! Decides which messages may become a template: messages that only add text to one open block.
 
 use super::beside;
 use super::choice::{Choice, SIBLINGS};
@@ -40,12 +40,12 @@ pub(super) fn of(
         match key.as_ref() {
             "choices" if choices.is_none() => choices = Some(value),
             "choices" => return None,
-            // The first that says something counts, and that has been said.
+            // Only the first value counts, and it was reported already.
             "id" | "model" => {}
             "object" | "type" if value.raw() == "\"error\"" => return None,
             "object" | "type" => {}
             known if BODY.contains(&known) => value.is_null().then_some(())?,
-            // Whatever it changes to is to be said.
+            // A change of this value must be reported.
             time if beside::is_unknown_time(time, value) => {}
             _ => shape.idle(value),
         }
@@ -64,7 +64,7 @@ pub(super) fn of(
             "finish_reason" => matches!(value.raw(), "null" | "\"\"").then_some(())?,
             known if BODY.contains(&known) => value.is_null().then_some(())?,
             noise if beside::NOISE.contains(&noise) => shape.idle(value),
-            // It was said, and is the same in every message that fits.
+            // It was reported, and is the same in every message that fits.
             _ => (!beside::goes_on(value.raw())).then_some(())?,
         }
     }

@@ -23,7 +23,7 @@ const MAX_CHOICES: usize = 128;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::wire) struct Decoder {
     wire: &'static str,
-    /// One more sibling string with reasoning, where the provider uses one that is not usual.
+    /// One more sibling string with reasoning, if the provider uses an unusual name.
     custom: Option<Cow<'static, str>>,
     pub(super) choices: Vec<Choice>,
     pub(super) id: Option<String>,
@@ -31,12 +31,12 @@ pub(in crate::wire) struct Decoder {
     usage: Option<Raw>,
     /// See [`Dialect::reports_cached_at_top`].
     reports_cached_at_top: bool,
-    /// It was said before anything of the answer came.
+    /// The counts came before any part of the answer.
     is_early: bool,
     said: Said,
-    /// An error came; nothing is missing then.
+    /// An error came, so that no part counts as missing.
     has_failed: bool,
-    /// The end was said.
+    /// The end was reported.
     is_over: bool,
     /// It is a whole body, which may leave out why it ended.
     is_whole: bool,
@@ -215,7 +215,8 @@ impl Decoder {
             self.is_counted = !has_said && self.choices.iter().any(Choice::has_come);
             self.usage = Some(Raw::from(usage));
             self.is_early = mode == Mode::Delta && !self.choices.iter().any(Choice::has_come);
-            // Some count while they answer, and a budget wants to hear it. Behind the reasons it is the last one.
+            // Some count while they answer, and a budget wants to hear it. The last count comes after the finish
+            // reasons.
             if mode == Mode::Delta && !self.has_reasons() {
                 let is_early = self.is_early;
                 sink.event(Event::Usage(&Usage { is_early, ..self.read_usage(usage) }));

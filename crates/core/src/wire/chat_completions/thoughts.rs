@@ -1,4 +1,4 @@
-//! Where the thoughts of a message are written.
+//! Chooses the places for the thoughts of a message.
 
 use super::choice::SIBLINGS;
 use super::write::Target;
@@ -7,7 +7,7 @@ use crate::content::{Block, Content, Speaker, Thinking, push_thought};
 use crate::json::Raw;
 use std::borrow::Cow;
 
-/// The field of thoughts that came in none of this wire's own.
+/// The field for thoughts from other wires.
 const USUAL: &str = "reasoning_content";
 /// The word for thoughts in tags before the text.
 pub(super) const TAGS: &str = "think_tags";
@@ -47,7 +47,7 @@ pub(super) enum Inline {
 }
 
 impl Places {
-    /// What of the content stands for the thought that is block `at`.
+    /// The part of the content for the thought in block `at`.
     pub(super) fn inline(&self, at: usize) -> Option<&Inline> {
         self.inline.iter().find(|(block, _)| *block == at).map(|(_, inline)| inline)
     }
@@ -140,8 +140,8 @@ fn one(places: &mut Places, thought: (usize, &Thinking), target: &mut Target<'_>
     }
 }
 
-/// Writes a thought in tags. One that came in tags has its white space still; to others models and their templates
-/// are used on lines of their own.
+/// Writes a thought in tags. A thought that came in tags still has its white space. Other thoughts get tags on lines
+/// of their own, as models and their templates expect.
 pub(super) fn push_tagged(text: &mut String, thinking: &Thinking) {
     let thought = thinking.thought.as_str();
     if thought.is_empty() {

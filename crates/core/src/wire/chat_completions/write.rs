@@ -11,11 +11,11 @@ use crate::wire::tool_result::names;
 use crate::wire::{Dialect, Written};
 use std::collections::BTreeMap;
 
-/// What goes along while a request is written.
+/// State that is collected while a request is written.
 pub(super) struct Target<'a> {
     pub(super) form: &'static Form,
     pub(super) dialect: &'a Dialect,
-    /// What this wire cannot say.
+    /// Fields that this wire cannot express.
     pub(super) untranslated: Vec<String>,
     /// Ids for calls that came without one.
     pub(super) nameless: Nameless,
@@ -26,7 +26,7 @@ pub(super) struct Target<'a> {
 }
 
 impl Target<'_> {
-    /// Notes something that cannot be said.
+    /// Notes a field that the wire cannot express.
     pub(super) fn lose(&mut self, what: &str) {
         if !self.untranslated.iter().any(|known| known == what) {
             self.untranslated.push(what.to_owned());
@@ -99,7 +99,7 @@ fn write_tools(w: &mut Writer, tools: &[Tool], target: &mut Target<'_>) {
     }
 }
 
-/// The settings with their values, known ones first, then those that nobody here knows.
+/// The settings with their values, first the known ones, then the unknown ones.
 fn settings(request: &Request, target: &mut Target<'_>) -> Vec<(String, Raw)> {
     let form = target.form;
     let kept = |key: &str| request.extra.get(form.id, key);

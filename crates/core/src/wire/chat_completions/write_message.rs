@@ -33,7 +33,7 @@ pub(super) fn write(w: &mut Writer, content: &Content, target: &mut Target<'_>) 
     w.object(|w| write_fields(w, content, &places, has_results, target));
 }
 
-/// What a tool gave is a message of its own.
+/// Writes a tool result as a message of its own.
 fn write_result(
     w: &mut Writer,
     response: &ToolResponse,
@@ -122,7 +122,7 @@ pub(super) fn media_behind(w: &mut Writer, target: &mut Target<'_>) {
     }
 }
 
-/// Whether nothing of a message of another wire can be said here; what it had is noted.
+/// Whether this wire can express no part of a message of another wire; the lost parts are noted.
 fn is_husk(content: &Content, places: &Places, target: &mut Target<'_>) -> bool {
     let form = target.form;
     let is_said = |block: &Block| match block {
@@ -207,7 +207,7 @@ fn write_repeats<'a>(
     }
 }
 
-/// Fields that nobody here knows, and the payload of the message in its place among them.
+/// Writes unknown fields, and the payload of the message in its place among them.
 fn write_unknown(w: &mut Writer, content: &Content, written: &[&str], target: &Target<'_>) {
     let form = target.form.id;
     let mut extra = content.extra.clone();
@@ -297,7 +297,7 @@ pub(super) fn text_part(text: &Text, wire: &str) -> Raw {
     })
 }
 
-/// Blocks of this wire that stand beside the content.
+/// Writes blocks of this wire that are members beside the content.
 fn write_beside(w: &mut Writer, content: &Content, target: &Target<'_>) {
     for block in &content.blocks {
         let Block::Other(other) = block else { continue };

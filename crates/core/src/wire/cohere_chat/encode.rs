@@ -139,7 +139,7 @@ fn usage(w: &mut Writer, usage: &Usage) {
     w.object(|w| {
         w.key("tokens").object(|w| {
             let counts = [
-                // Here the request's tokens contain those that a cache gave.
+                // On this wire the input tokens include the cached ones.
                 ("input_tokens", usage.input_tokens_with_cached()),
                 ("output_tokens", usage.output_tokens_with_reasoning()),
                 ("reasoning_tokens", usage.reasoning_tokens),
@@ -211,7 +211,7 @@ struct Stream {
     refusal: String,
     /// The answer ended as it should.
     finish: Option<Option<String>>,
-    /// An error was written; nothing may follow it.
+    /// An error was written, so all further events are ignored.
     failed: bool,
 }
 
@@ -266,7 +266,7 @@ impl Stream {
         }
     }
 
-    /// Writes `message-start`, once, with what is known by now.
+    /// Writes `message-start`, once, with the values known so far.
     fn start(&mut self, out: &mut Vec<u8>) {
         if std::mem::replace(&mut self.started, true) {
             return;
@@ -471,7 +471,7 @@ fn send(kind: &str, index: Option<u64>, out: &mut Vec<u8>, body: impl FnOnce(&mu
     });
 }
 
-/// Writes one server-sent event; `body` writes what stands beside its type.
+/// Writes one server-sent event; `body` writes the members beside its type.
 fn event(kind: &str, out: &mut Vec<u8>, body: impl FnOnce(&mut Writer)) {
     let mut w = Writer::new();
     w.object(|w| {

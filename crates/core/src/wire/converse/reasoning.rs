@@ -8,14 +8,14 @@ use crate::wire::thinking_config::{
     effort_word, is_same_thinking, meaning as thinking_meaning, thinking,
 };
 
-/// The field that model-specific members stand in.
+/// The field with the model-specific members.
 pub(super) const FIELD: &str = "additionalModelRequestFields";
 
-/// Members in which some model is told how to think.
+/// Members that control the thinking of some model.
 const SAID: &[&str] =
     &["output_config", "reasoningConfig", "reasoning_config", "reasoning_effort", "thinking"];
 
-/// What a request says, with the fields as they stood.
+/// The meaning of a request's reasoning members, with the members as they came.
 pub(super) fn read(request: Val<'_>) -> ReasoningAsk {
     let fields = request.get(FIELD).filter(|fields| fields.is_object());
     let effort = request.path(&["outputConfig", EFFORT]).filter(|effort| effort.as_str().is_some());
@@ -61,7 +61,7 @@ fn members_meaning(fields: Val<'_>) -> ReasoningAsk {
     ask
 }
 
-/// What is written of a request's words about reasoning.
+/// The members about reasoning that are written.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     /// [`FIELD`].
@@ -134,7 +134,7 @@ fn is_off(request: &Request) -> bool {
     request.reasoning.enabled == Some(false) || request.reasoning.effort == Some(Effort::None)
 }
 
-/// The effort as a word; a model that takes one cannot be told to stop, so `off` says nothing.
+/// The effort as a word. A model that takes a word cannot be switched off, so `off` gives `None`.
 fn word(request: &Request) -> Option<&'static str> {
     if is_off(request) { None } else { effort_word(request.reasoning.effort) }
 }

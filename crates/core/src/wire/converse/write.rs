@@ -16,7 +16,7 @@ const ROOM_BESIDE_BUDGET: u64 = 32_000;
 /// Ids of tool calls that the API takes.
 pub(super) const TOOL_IDS: IdRule = IdRule { marks: "_-", longest: 64 };
 
-/// Writes a request body. The model stands in the path.
+/// Writes a request body. The model is part of the path.
 pub(super) fn write(request: &Request, dialect: &Dialect) -> Written {
     let mut said = Said::default();
     let reasoning = reasoning::fields(request);
@@ -70,11 +70,11 @@ fn inference(request: &Request, cap: Option<u64>, dialect: &Dialect) -> Option<R
     config(request, "inferenceConfig", &members)
 }
 
-/// A configuration object of these members and of those that came in it and have no name here.
+/// A configuration object of these members and of the unknown members that came in it.
 fn config(request: &Request, key: &str, members: &[(String, Raw)]) -> Option<Raw> {
     let left = request.extra.get(ID, key);
     match left {
-        // What is no object was kept because it could not be read.
+        // A value that is not an object was kept because it could not be parsed.
         Some(left) if left.doc().root().is_object() || !members.is_empty() => {
             Some(left.with(members))
         }
@@ -83,7 +83,7 @@ fn config(request: &Request, key: &str, members: &[(String, Raw)]) -> Option<Raw
     }
 }
 
-/// What is remembered while a request is written.
+/// State that is collected while a request is written.
 #[derive(Debug, Default)]
 struct Said {
     nameless: Nameless,
@@ -98,7 +98,7 @@ impl Said {
         }
     }
 
-    /// The blocks that can be written; none if there is no content at all, or if nothing of it is left.
+    /// The blocks that the wire can express; `None` if there is no content, or if no block remains.
     fn sayable<'c>(&mut self, contents: &'c [Content]) -> Option<Vec<&'c Block>> {
         let all = || contents.iter().flat_map(|content| &content.blocks);
         // Leaving out white space beside signed thoughts would change what they were signed with.
@@ -152,7 +152,7 @@ impl Said {
         }
         let blocks = match (self.sayable(message), first.blocks.as_slice()) {
             (Some(blocks), _) => blocks,
-            // Only the API can say what is wrong with a question without words.
+            // Only the API can report what is wrong with a question without words.
             (None, [text @ Block::Text(_)]) if first.speaker == Speaker::Human => vec![text],
             (None, _) => return,
         };

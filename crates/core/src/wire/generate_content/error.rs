@@ -4,7 +4,7 @@ use crate::json::{Val, Writer};
 use crate::problem::{Problem, ProblemCode};
 use crate::wire::{ErrorBody, error};
 
-/// Google's words for HTTP statuses; the first one of a status is the one that is written.
+/// Google's words for HTTP statuses; the first word of a status is written.
 const STATUSES: [(u16, &str); 14] = [
     (400, "INVALID_ARGUMENT"),
     (400, "FAILED_PRECONDITION"),
@@ -68,7 +68,7 @@ fn code_of(word: &str) -> (u16, &str) {
 fn status_word(status: u16) -> &'static str {
     let known = STATUSES.iter().find(|(code, _)| *code == status);
     let other = match status {
-        // What is not paid for: Google has a word for what is used up, and none for money.
+        // Payment required: Google has a word for exhausted resources, but not for money.
         402 => "RESOURCE_EXHAUSTED",
         500.. => "INTERNAL",
         _ => "INVALID_ARGUMENT",

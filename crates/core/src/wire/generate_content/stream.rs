@@ -19,9 +19,9 @@ pub(super) struct Decoder {
     id: Option<String>,
     model: Option<String>,
     usage: Option<Raw>,
-    /// Something of the answer came, or nothing of it will.
+    /// A part of the answer came, or it is certain that none will come.
     has_come: bool,
-    /// The other fields of the response that were said.
+    /// The reported other fields of the response.
     fields: Extra,
     /// The prompt was refused, so that no candidate comes.
     is_blocked: bool,
@@ -184,7 +184,7 @@ impl Decoder {
         &mut self.lanes[at]
     }
 
-    /// Ends what is open. A `whole` response is complete even where it does not say why it ended.
+    /// Ends all open blocks. A `whole` response is complete even where it does not say why it ended.
     fn finish(&mut self, whole: bool, sink: &mut dyn Sink) {
         let is_failed = self.error.is_some();
         let is_empty = self.lanes.is_empty();
@@ -292,7 +292,7 @@ impl Lane {
         }
     }
 
-    /// A call. Where its arguments come in pieces, the pieces after the first have no name.
+    /// A call. If its arguments come in pieces, the pieces after the first have no name.
     fn call(&mut self, value: Val<'_>, sink: &mut dyn Sink) {
         let Some(inner) = either(value, "functionCall") else { return };
         let is_more = self.kind == Some(PartKind::Call) && inner.some("name").is_none();

@@ -5,7 +5,7 @@ use crate::content::{Block, Media, MediaSource, Other, Parameters, Text, Thinkin
 use crate::json::{Extra, Raw, Val};
 use crate::wire::open::{OpenOther, Part};
 
-/// What a step is.
+/// The kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepKind {
     /// Contents of the model, or content that stands without a step around it.
@@ -32,7 +32,7 @@ impl StepKind {
     }
 }
 
-/// The signature of a step; an empty one is none.
+/// The signature of a step; `None` if it is empty.
 fn signature(step: Val<'_>) -> Option<String> {
     step.string("signature").filter(|signature| !signature.is_empty())
 }
@@ -59,7 +59,7 @@ pub(super) fn thought(step: Val<'_>) -> (Thinking, String) {
     (thinking, texts)
 }
 
-/// Whether a content is text and nothing else.
+/// Whether a content has only a type and a text.
 pub(super) fn is_plain_text(content: Val<'_>) -> bool {
     content.text("type").is_some_and(|kind| kind == "text")
         && content.text("text").is_some()

@@ -16,9 +16,9 @@ pub(super) struct Steps {
     /// How many calls and results without an id were written; they are paired in order.
     nameless_calls: usize,
     nameless_results: usize,
-    /// Media of results that stand behind them.
+    /// Media of results that follow the results.
     behind: Vec<Block>,
-    /// What could not be said.
+    /// Blocks that the wire cannot express.
     pub(super) lost: Vec<String>,
 }
 
@@ -160,7 +160,7 @@ impl Steps {
         }
     }
 
-    /// A thought step. One with neither text nor signature cannot be said.
+    /// A thought step. The wire cannot express a thought with neither text nor signature.
     fn thought(&mut self, w: &mut Writer, thinking: &Thinking) {
         let has_fields = !thinking.extra.of(ID).is_empty();
         if thinking.thought.is_empty() && thinking.signature.is_none() && !has_fields {
@@ -208,7 +208,7 @@ impl Steps {
         let is_foreign = result.extra.wire != Some(ID);
         let known = || self.calls.iter().rfind(|(call, _)| *call == id);
         let name = result.name.clone().or_else(|| {
-            // Where the wire came with one it was said; a result from elsewhere gets that of its call.
+            // A result of this wire keeps its own name; a result from another wire gets the name of its call.
             if is_foreign { known().map(|(_, name)| name.clone()) } else { None }
         });
         w.object(|w| {

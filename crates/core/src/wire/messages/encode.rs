@@ -40,7 +40,7 @@ fn head(w: &mut Writer, id: Option<&str>, model: Option<&str>) {
 }
 
 fn content(w: &mut Writer, answer: &Answer) {
-    // What a model says before its calls, and a refusal beside the content, are text here.
+    // Words of the model before its calls, and a refusal beside the content, are text here.
     let mut plan = answer.tool_plan.as_deref();
     let mut ids = CallIds::of(answer.response_id.as_deref());
     for block in &answer.blocks {
@@ -71,7 +71,7 @@ fn content(w: &mut Writer, answer: &Answer) {
             Block::Other(_) | Block::Media(_) | Block::ToolResponse(_) => {}
         }
     }
-    // Where the details stand beside it, they say it.
+    // The details, if they are present, already contain the refusal.
     let is_detailed = answer.extra.get(ID, REFUSAL_DETAILS).is_some();
     for rest in [plan, answer.refusal.as_deref().filter(|_| !is_detailed)].into_iter().flatten() {
         text(w, &Text::new(rest));
@@ -144,7 +144,7 @@ struct Stream {
     stop_sequence: Option<String>,
     /// The answer ended as it should.
     finish: Option<Option<String>>,
-    /// An error was written; nothing may follow it.
+    /// An error was written, so all further events are ignored.
     failed: bool,
 }
 
@@ -154,7 +154,7 @@ impl Stream {
             return;
         }
         match event {
-            // What kind of block a thought becomes shows with its first text or its end.
+            // The kind of block for a thought is known only with its first text or its end.
             Event::ThinkingStart { .. } => {}
             Event::ThinkingDelta { delta, .. } => {
                 self.open(out, |w| thinking(w, &Thinking::default()));
@@ -406,7 +406,7 @@ fn late_members<'f>(
     extra.of(ID).iter().filter(move |(key, _)| !told.contains(&key.as_str()))
 }
 
-/// Writes one server-sent event; `body` writes what stands beside its type.
+/// Writes one server-sent event; `body` writes the members beside its type.
 fn send(kind: &str, out: &mut Vec<u8>, body: impl FnOnce(&mut Writer)) {
     let mut w = Writer::new();
     w.object(|w| {

@@ -78,7 +78,7 @@ fn stop(request: &Request) -> Option<Raw> {
     (!request.stop.is_empty()).then(list)
 }
 
-/// What is remembered while a request is written.
+/// State that is collected while a request is written.
 #[derive(Debug, Default)]
 struct Said {
     nameless: Nameless,
@@ -96,7 +96,7 @@ impl Said {
         }
     }
 
-    /// The blocks that can be written; none if there is no content at all, or if nothing of it is left.
+    /// The blocks that the wire can express; `None` if there is no content, or if no block remains.
     fn sayable<'c>(&mut self, contents: &'c [Content]) -> Option<Vec<&'c Block>> {
         let all = || contents.iter().flat_map(|content| &content.blocks);
         // Leaving out white space beside signed thoughts would change what they were signed with.
@@ -134,7 +134,7 @@ impl Said {
         };
         let blocks = match (self.sayable(message), first.blocks.as_slice()) {
             (Some(blocks), _) => blocks,
-            // Only the API can say what is wrong with a question without words.
+            // Only the API can report what is wrong with a question without words.
             (None, [text @ Block::Text(_)]) if first.speaker == Speaker::Human => vec![text],
             (None, _) => return,
         };

@@ -29,7 +29,7 @@ const RESPONSE_FIELDS: &[&str] = &[
     "error",
 ];
 
-/// Where the pieces of a response become blocks. Text and thought may each come again after the other.
+/// Turns the pieces of a response into blocks. Text and thought may each come again after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Blocks {
     pub(super) open: OpenBlocks,
@@ -107,7 +107,7 @@ impl Blocks {
         self.open.push(key, more, sink);
     }
 
-    /// Ends all blocks and says what stands beside them.
+    /// Ends all blocks and reports the members beside them.
     pub(super) fn end(&mut self, cut: bool, sink: &mut dyn Sink) {
         self.open.end_all(cut, sink);
         let message = std::mem::take(&mut self.message);
@@ -195,7 +195,7 @@ pub(super) fn finish(body: Val<'_>, sink: &mut dyn Sink) {
     sink.event(Event::Finish { finish_reason: finish_reason.as_deref(), model: model.as_deref() });
 }
 
-/// A name; an empty one is none.
+/// A name; `None` if it is empty.
 fn name(object: Val<'_>, key: &str) -> Option<String> {
     object.string(key).filter(|name| !name.is_empty())
 }

@@ -78,7 +78,7 @@ fn options(request: &Request, dialect: &Dialect) -> Option<Raw> {
     }
 }
 
-/// What is remembered while a request is written.
+/// State that is collected while a request is written.
 struct Said<'r> {
     dialect: &'r Dialect,
     /// The id and the name of each call so far.
@@ -177,7 +177,7 @@ impl Said<'_> {
         });
     }
 
-    /// Writes a call. The wire wants an object; text that is no JSON stands in its member `input`.
+    /// Writes a call. The wire wants an object; text that is not JSON goes into its member `input`.
     fn call(&mut self, w: &mut Writer, call: &ToolCall) {
         if let Some(id) = &call.id {
             self.calls.push((id.clone(), call.name.clone()));
@@ -299,7 +299,7 @@ impl Said<'_> {
     }
 }
 
-/// What a message holds.
+/// The parts of a message.
 #[derive(Debug, Default)]
 struct Message<'c> {
     content: Option<String>,

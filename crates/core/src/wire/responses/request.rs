@@ -31,7 +31,7 @@ pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
     Ok(request)
 }
 
-/// Takes a field of the request; one that does not fit its name here stays as it is.
+/// Takes a field of the request. Returns false for a value of another type, which stays as it is.
 fn take(request: &mut Request, key: &str, value: Val<'_>) -> Result<bool, RequestError> {
     if value.is_null() && key != "input" {
         return Ok(false);
@@ -112,7 +112,7 @@ fn content(item: Val<'_>) -> Content {
     }
 }
 
-/// A reasoning item; one that says nothing is kept as it stood.
+/// A reasoning item; an empty item is kept as it came.
 fn thinking_or_raw(item: Val<'_>) -> Vec<Block> {
     let block = match item::thinking(item) {
         Some(thinking) => Block::Thinking(thinking),
@@ -214,7 +214,7 @@ fn tool_choice(value: Val<'_>) -> ToolChoice {
     }
 }
 
-/// The form of the answer; plain text is none.
+/// The form of the answer; `None` for plain text.
 pub(super) fn format(value: Val<'_>) -> Option<AnswerFormat> {
     match value.text("type").as_deref() {
         Some("text") => None,
@@ -231,7 +231,7 @@ pub(super) fn format(value: Val<'_>) -> Option<AnswerFormat> {
     }
 }
 
-/// What `reasoning` says in neutral words; the object itself is kept beside them.
+/// The meaning of `reasoning` in the neutral form; the object itself is kept with it.
 pub(super) fn reasoning(value: Val<'_>) -> ReasoningAsk {
     let mut ask = ReasoningAsk::default();
     ask.fields.insert(ID, "reasoning", Raw::from(value));
