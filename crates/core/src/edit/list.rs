@@ -11,7 +11,7 @@ pub struct ListEdit {
     open: usize,
     elements: Vec<Range<usize>>,
     removed: Vec<bool>,
-    /// New elements, each with the index of the old one that it goes before.
+    /// New elements, each with the index of the old element that follows it.
     inserted: Vec<(usize, String)>,
 }
 
@@ -35,8 +35,8 @@ impl ListEdit {
         }
     }
 
-    /// Puts `element`, which must be one JSON value or one member, before the old element at `index`, and behind what
-    /// was put there before.
+    /// Puts `element`, which must be one JSON value or one member, before the old element at `index`, and behind
+    /// earlier insertions there.
     pub fn insert(&mut self, index: usize, element: impl Into<String>) {
         self.inserted.push((index.min(self.elements.len()), element.into()));
     }
@@ -79,8 +79,8 @@ impl ListEdit {
     }
 }
 
-/// Says that the member `key` of `object` has `value`, which must be JSON: in the old one's place, or before all others.
-/// Of members that repeat, the last is meant, as readers take it.
+/// Says that the member `key` of `object` has `value`, which must be JSON: in the old one's place, or before all
+/// others. If the member occurs several times, the last one is replaced, as readers use that one.
 pub fn set_member(draft: &mut Draft, object: Val<'_>, key: &str, value: &str) {
     match object.get(key) {
         Some(old) => draft.replace(old.span(), value),

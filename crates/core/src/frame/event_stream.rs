@@ -89,7 +89,7 @@ impl EventStreamDecoder {
 
     /// Says that the body has ended, reports a message that it cut off, and starts afresh.
     ///
-    /// What came of such a message is not handed out: it could not be checked.
+    /// The bytes of such a message are not handed out, because its checksum is missing.
     pub fn end(&mut self, out: &mut dyn FnMut(Frame<'_>)) {
         if !self.message.is_empty() || self.skipping > 0 {
             out(Frame::Problem(FrameProblem::Unfinished));
@@ -181,7 +181,7 @@ impl fmt::Display for EncodeError {
 
 impl std::error::Error for EncodeError {}
 
-/// Appends one message to `out`; on an error nothing is appended.
+/// Appends one message to `out`; on an error `out` stays unchanged.
 ///
 /// # Errors
 ///

@@ -6,9 +6,9 @@ use std::fmt::Debug;
 pub(crate) trait Pushed: Clone + PartialEq + Debug {
     /// One item of its output, owned.
     type Out: Clone + PartialEq + Debug;
-    /// Pushes bytes and appends what came out.
+    /// Pushes bytes and appends the output.
     fn push(&mut self, bytes: &[u8], out: &mut Vec<Self::Out>);
-    /// Ends the body and appends what came out.
+    /// Ends the body and appends the output.
     fn end(&mut self, out: &mut Vec<Self::Out>);
 }
 

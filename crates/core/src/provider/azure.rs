@@ -52,7 +52,7 @@ pub(super) const PROVIDER: Provider = Provider {
 const PAGE: &str =
     "https://learn.microsoft.com/en-us/azure/foundry/foundry-models/how-to/use-chat-reasoning";
 
-/// Thoughts come as `reasoning_content`, and are welcome there; without them nothing is refused.
+/// Thoughts come as `reasoning_content`, and may go back there; the API does not refuse requests without them.
 const LOOP: Contract = Contract::plain(Return::ToolCalls, "reasoning_content").stated(PAGE);
 const NEVER: Contract = Contract::NONE.stated(PAGE);
 const SAID: ThinkingForm = ThinkingForm::NONE.effort("reasoning_effort", THREE);
@@ -68,7 +68,7 @@ const CHAT: &[ModelRule] = gpt::chat_rules!(
     ModelRule::new("*gpt-oss*", 131_072, LOOP, SAID),
     ModelRule::thoughtless("*non-reasoning*"),
     ModelRule::new("grok-*", 0, NEVER, ThinkingForm::ON),
-    // Thoughts stand in tags within the text, and are to be left out.
+    // Thoughts are in tags within the text, and are to be left out.
     ModelRule { tags: Some("think"), ..ModelRule::new("*-r1*", 131_072, NEVER, ThinkingForm::ON) },
     ModelRule {
         tags: Some("think"),

@@ -38,9 +38,9 @@ macro_rules! words {
 words! {
     /// Whether thoughts go back in requests.
     Include {
-        /// What the model's contract needs; nothing where there is no contract.
+        /// As the model's contract demands; no thought if there is no contract.
         Auto = "auto",
-        /// All that the strip policy leaves.
+        /// All thoughts that the strip policy does not remove.
         True = "true",
         /// None, whatever a contract wants.
         False = "false",
@@ -48,7 +48,7 @@ words! {
 }
 
 words! {
-    /// Which thoughts the history keeps out of requests.
+    /// The thoughts of the history that are kept out of requests.
     Strip {
         /// None are kept out.
         None = "none",

@@ -9,7 +9,7 @@ pub enum Part {
     Text(String),
     /// A thought.
     Thinking {
-        /// What was thought.
+        /// The thought.
         thought: String,
         /// It had no end: the message was cut.
         partial: bool,
@@ -56,7 +56,7 @@ impl Parts {
         }
     }
 
-    /// What was collected.
+    /// The collected parts.
     #[must_use]
     pub fn finish(self) -> Vec<Part> {
         self.parts

@@ -6,7 +6,7 @@ use super::spec::TagSpec;
 use memchr::{memchr, memchr2, memchr3, memmem};
 use std::borrow::Cow;
 
-/// A header longer than this is none.
+/// A longer header does not count.
 const MAX_HEADER: usize = 256;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) struct Table {
     pub(super) firsts: Needles,
     /// Some markers begin with a line feed. It is looked for from behind: there is one in every line.
     pub(super) line_feeds: bool,
-    /// What to look for instead where the first bytes are everywhere.
+    /// Longer search keys, for markers whose first bytes are frequent.
     pub(super) keys: Keys,
     /// The bytes that come second, as bits.
     seconds: [u64; 4],
@@ -152,7 +152,7 @@ impl Table {
         Self { markers, firsts, line_feeds, keys, seconds }
     }
 
-    /// Where the marker around `hit` begins: there, or with the line feed before it.
+    /// The beginning of the marker around `hit`: at `hit`, or at the line feed before it.
     pub(super) fn with_line_feed(&self, buf: &[u8], from: usize, hit: usize, last: bool) -> usize {
         let before = hit.saturating_sub(1);
         if !self.line_feeds || hit <= from || !rest(buf, before).starts_with(b"\n") {

@@ -23,7 +23,7 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
-    /// What a provider's word means, if it is known. Case is of no account.
+    /// The meaning of a provider's word, if it is known. Case is of no account.
     pub(crate) fn of(word: &str) -> Option<Self> {
         Some(match word.to_ascii_lowercase().as_str() {
             "complete" | "completed" | "end_turn" | "eos" | "stop" => Ending::Complete,
@@ -49,8 +49,8 @@ impl Ending {
         })
     }
 
-    /// What a finish reason means; where it only says that the answer is complete, or nothing, tool calls in
-    /// the answer say more.
+    /// The meaning of a finish reason. If it is absent or only means complete, tool calls in the answer take
+    /// precedence.
     pub(crate) fn of_answer(word: Option<&str>, has_calls: bool) -> Option<Self> {
         match word.map(Ending::of) {
             Some(None) => None,

@@ -1,11 +1,12 @@
-//! What has a name on the caller's wire only: it cannot be translated, and is never dropped without a word.
+//! Finds members that only the caller's wire has: they cannot be translated, and each one that is dropped is
+//! reported.
 
 use crate::answer::Answer;
 use crate::content::{Block, Content};
 use crate::json::Extra;
 use crate::request::{Request, Tool};
 
-/// Fields that say nothing of their own: how a wire spells what the neutral form has a name for.
+/// Fields without a meaning of their own: a wire's spelling of a member of the neutral form.
 const SPELLING: [&str; 38] = [
     "allowedFunctionNames",
     "budget_tokens",
@@ -67,7 +68,7 @@ pub(crate) fn of_request(request: &Request, target: &str) -> Vec<String> {
     names.all
 }
 
-/// The names of what stands beside the texts of an answer, one for each time that it does.
+/// The names of the members beside the texts of an answer, one entry for each occurrence.
 pub(crate) fn of_answer(answer: &Answer) -> Vec<String> {
     let extras = answer.blocks.iter().filter_map(extra).chain([&answer.extra]);
     let fields = extras

@@ -1,6 +1,6 @@
-//! Gemini. From 3 on, calls of the turn under way must carry their signatures back; before, it only helps.
-//! Thinking is said as a level from 3 on, and as a budget before; the larger models cannot be switched off. The names
-//! without a number mean models of the newest generations.
+//! Gemini. From 3 on, calls of the turn under way must carry their signatures back; before, it only helps. Thinking
+//! is a level from 3 on, and a budget before; the larger models cannot be switched off. The names without a number
+//! mean models of the newest generations.
 //!
 //! Facts: the pages on thinking, on thought signatures, on Gemini 4 and on OpenAI compatibility (autumn 2026).
 
@@ -19,7 +19,7 @@ const SEALED: Contract =
 /// Gemini 3 and later.
 pub(in crate::provider) const SIGNED: Contract = SEALED.required_in(Return::CurrentTurn);
 
-/// The same on the wires where calls carry signatures, and where one that no Gemini made may say so.
+/// The same for wires on which calls carry signatures, and on which a call from another model may carry the bypass.
 pub(in crate::provider) const CALLS: Contract = SIGNED.with_bypass(SKIPS_SIGNATURE);
 
 /// Signatures that help and are not checked.

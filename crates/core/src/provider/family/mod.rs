@@ -1,6 +1,6 @@
-//! What is the same about a family of models wherever it is served: contracts, and how thinking is asked for.
+//! The contracts and thinking forms that the models of a family share on all providers.
 //!
-//! A provider's file takes from here what holds there, and says itself what is different.
+//! A provider's file takes the common values from here, and adds its own deviations.
 
 pub(super) mod claude;
 pub(super) mod deepseek;

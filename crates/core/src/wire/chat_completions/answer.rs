@@ -8,7 +8,7 @@ use crate::content::{Block, Thinking, push_thought};
 use crate::json::{Raw, Writer};
 use crate::wire::ending::Ending;
 
-/// The field of thoughts that came in none of this family's own.
+/// The field for thoughts from other wires.
 const USUAL: &str = "reasoning_content";
 
 pub(super) fn write(form: &'static Form, answer: &Answer) -> String {
@@ -199,7 +199,7 @@ fn push<'a>(fields: &mut Vec<(&'a str, String)>, field: &'a str, thought: &str) 
     }
 }
 
-/// The field that an answer's thought is told in: the one that it came in, where it is one of this family's.
+/// The field for an answer's thought: the field that it came in, if this family has that field.
 pub(super) fn place<'a>(form: &Form, thinking: &'a Thinking) -> &'a str {
     place_of(form, &thinking.source_field)
 }
@@ -214,7 +214,7 @@ pub(super) fn place_of<'a>(form: &Form, source_field: &'a str) -> &'a str {
     }
 }
 
-/// The finish reason in this family's words. A word of this family, or one that nobody knows, stays as it is.
+/// The finish reason in this family's words. A word of this family, or an unknown word, stays as it is.
 pub(super) fn reason(word: &str, has_calls: bool) -> &str {
     if matches!(word, "" | "stop" | "length" | "tool_calls" | "function_call" | "content_filter") {
         return word;

@@ -111,7 +111,7 @@ impl Calls {
         self.calls.is_empty()
     }
 
-    /// Ends all calls. The calls of a cut stream count as invalid, because it is unknown what is missing.
+    /// Ends all calls. The calls of a cut stream count as invalid, because the missing part is unknown.
     pub(super) fn end(&mut self, is_cut: bool, next: &mut usize, out: &mut Out<'_>) {
         for call in self.calls.iter_mut().filter(|call| !call.is_ended) {
             call.start(true, next, out);

@@ -1,4 +1,4 @@
-//! What differs between the wires that are spoken like Chat Completions.
+//! The differences between the wires that resemble Chat Completions.
 
 /// A wire of this family, as data.
 #[derive(Debug)]
@@ -9,7 +9,7 @@ pub(in crate::wire) struct Form {
     pub(in crate::wire) path: &'static str,
     /// The members that cap an answer.
     pub(in crate::wire) caps: &'static [&'static str],
-    /// Thoughts stand in the content as parts of their own, before the text.
+    /// Thoughts are parts of their own in the content, before the text.
     pub(in crate::wire) thinks_in_content: bool,
     /// The word for "some tool must be called".
     pub(in crate::wire) required_tool: &'static str,

@@ -56,7 +56,7 @@ fn take(form: &'static Form, request: &mut Request, key: &str, body: Val<'_>) ->
         "top_p" if value.kind() == Kind::Number => request.top_p = Some(Raw::from(value)),
         _ => return false,
     }
-    // `stream: false` is said by leaving it out, so it is kept as it is.
+    // The writer expresses `stream: false` by leaving it out, so an explicit one is kept as it is.
     value.as_bool() == Some(true)
         || (value.as_bool() == Some(false) && key != "stream")
         || value.kind() == Kind::Number
@@ -139,7 +139,7 @@ pub(super) fn keep_inner(extra: &mut Extra, form: &'static Form, key: &str, inne
     }
 }
 
-/// What the request says about reasoning, in whatever dialect.
+/// The meaning of the request's members about reasoning, in any dialect.
 fn reasoning(form: &'static Form, body: Val<'_>) -> ReasoningAsk {
     let mut ask = ReasoningAsk::default();
     for key in REASONING {

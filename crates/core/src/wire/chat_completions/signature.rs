@@ -19,7 +19,7 @@ fn split(place: &str) -> (&str, Vec<&str>) {
     (steps.next().unwrap_or_default(), steps.collect())
 }
 
-/// What to put at a place.
+/// The new content of a place.
 #[derive(Clone, Copy)]
 enum Leaf<'a> {
     /// Nothing: the member goes.
@@ -53,7 +53,7 @@ pub(super) fn take_out(extra: &mut Extra, wire: &'static str) {
     }
 }
 
-/// The value with `leaf` at `path` in it; `None` when nothing is left.
+/// The value with `leaf` at `path` in it; `None` if the value becomes empty.
 fn set(value: Option<Val<'_>>, path: &[&str], leaf: Leaf<'_>) -> Option<Raw> {
     let Some((key, inner)) = path.split_first() else {
         return match leaf {

@@ -9,7 +9,7 @@
 use crate::json::{Kind, Val};
 use std::ops::Range;
 
-/// What a hole may be filled with.
+/// The allowed contents of a hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Filling {
     /// Digits that mean nothing.
@@ -63,7 +63,7 @@ const PATIENCE: u8 = 3;
 /// How many messages go by then without a template.
 const PAUSE: u8 = 16;
 
-/// The text of a message that fits: as it stands in the JSON, and whether it has escapes.
+/// The text of a message that fits: its JSON form, and whether it has escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found<'d> {
     pub(super) target: Target,
@@ -216,7 +216,7 @@ fn escape(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// How long a whole number is that begins here, if it is one that JSON allows.
+/// The length of the whole number that begins here, if JSON allows it.
 fn number(bytes: &[u8]) -> Option<usize> {
     let length = bytes.iter().position(|byte| !byte.is_ascii_digit())?;
     let is_fine = length == 1 || (length > 1 && bytes.first() != Some(&b'0'));

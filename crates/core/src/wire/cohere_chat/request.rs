@@ -89,7 +89,7 @@ fn number(slot: &mut Option<Raw>, value: Val<'_>) -> bool {
     is_number
 }
 
-/// What the object `thinking` says, without the field.
+/// The meaning of the object `thinking`, without the field.
 pub(super) fn meaning(thinking: Val<'_>) -> ReasoningAsk {
     ReasoningAsk {
         enabled: match thinking.text("type").as_deref() {
@@ -140,7 +140,7 @@ fn read_message(message: Val<'_>, index: usize) -> Result<Content, RequestError>
             known.push("content");
             blocks = list(value);
         }
-        // What says nothing is written again as it stood.
+        // A null or an empty list is written back as it came.
         Some(value) if value.is_null() || value.is_array() => {}
         None if speaker == Speaker::Ai => {}
         Some(_) | None => {
@@ -196,7 +196,7 @@ fn read_block(block: Val<'_>) -> Block {
     read.unwrap_or_else(|| Block::Other(Other::new(ID, kind.into_owned(), Raw::from(block))))
 }
 
-/// An image inline or at an address; what stands beside the address is kept.
+/// An image inline or at an address; the members beside the address are kept.
 fn read_image(block: Val<'_>) -> Option<Block> {
     let image = block.get("image_url")?;
     let url = image.string("url")?;

@@ -30,7 +30,7 @@ const RESPONSE_FIELDS: &[&str] = &[
 /// The members of a message that have a place of their own here.
 const MESSAGE_FIELDS: &[&str] = &["role", "content", "tool_calls", "tool_plan", "citations"];
 
-/// What stands beside the blocks of a message and is said at its end.
+/// The members beside the blocks of a message, which are reported at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Beside {
     /// Members of the message that have no name here.
@@ -60,7 +60,7 @@ impl Beside {
         take(&mut self.logprobs, holder, "logprobs");
     }
 
-    /// Says all that was taken, once.
+    /// Reports all collected members, once.
     pub(super) fn say(&mut self, sink: &mut dyn Sink) {
         let beside = std::mem::take(self);
         if !beside.message.is_empty() {
@@ -135,7 +135,7 @@ pub(super) fn finish(holder: Val<'_>, model: Option<&str>, sink: &mut dyn Sink) 
     sink.event(Event::Finish { finish_reason, model: own.as_deref().or(model) });
 }
 
-/// A name or an id; an empty one is none.
+/// A name or an id; `None` if it is empty.
 pub(super) fn name(object: Val<'_>, key: &str) -> Option<String> {
     object.string(key).filter(|name| !name.is_empty())
 }

@@ -274,8 +274,8 @@ impl Said<'_> {
         }))
     }
 
-    /// The object `thinking`: the caller's own if its meaning has not changed, else a new one that keeps the unknown
-    /// members.
+    /// The object `thinking`: the caller's own if its meaning has not changed, else a new object with the unknown
+    /// members kept.
     fn thinking(&mut self, ask: &ReasoningAsk) -> Option<Raw> {
         let stood = ask.fields.get(ID, "thinking");
         let doc = stood.map(Raw::doc);

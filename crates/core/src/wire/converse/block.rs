@@ -53,7 +53,7 @@ pub(super) fn tool_use(w: &mut Writer, id: &str, call: &ToolCall, input: &Raw) {
     });
 }
 
-/// The arguments as the object that this wire wants; text that is no JSON stands in its member `input`.
+/// The arguments as an object, which this wire demands; text that is not JSON goes into its member `input`.
 pub(super) fn input_object(parameters: &Parameters) -> Raw {
     match parameters {
         Parameters::Json(raw) => raw.clone(),
@@ -70,8 +70,8 @@ pub(super) fn extra(w: &mut Writer, extra: &Extra) {
     }
 }
 
-/// No member of this wire has an empty name, so one can only be our mark: this stood on this wire just so, and
-/// nothing is added to it or left out.
+/// The key of our mark for data that came from this wire exactly so, with no member added or left out. No member of
+/// this wire has an empty name, so this key cannot clash.
 const MARK: &str = "";
 
 /// Marks something as having stood on this wire just so.

@@ -35,7 +35,7 @@ pub(super) fn write_response(answer: &Answer) -> String {
 }
 
 fn content(w: &mut Writer, answer: &Answer) {
-    // What a model says before its calls, and a refusal beside the content, are text here.
+    // Words of the model before its calls, and a refusal beside the content, are text here.
     let mut plan = answer.tool_plan.as_deref();
     let mut ids = CallIds::of(answer.response_id.as_deref());
     for block in &answer.blocks {
@@ -127,7 +127,7 @@ struct Stream {
     refusal: String,
     /// The answer ended as it should.
     finish: Option<Option<String>>,
-    /// An exception was written; nothing may follow it.
+    /// An exception was written, so all further events are ignored.
     failed: bool,
 }
 

@@ -5,7 +5,7 @@ use super::block::extra;
 use crate::content::{Media, MediaSource};
 use crate::json::{Extra, Val, Writer};
 
-/// Kind, format and MIME type. Where a MIME type has two formats, the first is written.
+/// Kind, format and MIME type. If a MIME type has two formats, the first one is written.
 const FORMATS: &[(&str, &str, &str)] = &[
     ("image", "png", "image/png"),
     ("image", "jpeg", "image/jpeg"),

@@ -45,7 +45,7 @@ impl Wire for Converse {
         Framing::EventStream
     }
 
-    /// The model stands in the path; names with `:` and `/` (versions, ARNs) are encoded.
+    /// The model is part of the path; names with `:` and `/` (versions, ARNs) are encoded.
     fn path(&self, model: &str, stream: bool) -> String {
         let mut path = String::from("/model/");
         for byte in model.bytes() {

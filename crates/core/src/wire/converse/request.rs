@@ -1,7 +1,7 @@
 //! Reads requests.
 //!
-//! Where two spellings mean the same, the request's own is kept: what differs from what the writer would choose
-//! is marked in the `Extra` of its block or message (see `block::mark_verbatim`).
+//! If two spellings mean the same, the request's own is kept: a spelling that the writer would not choose is marked
+//! in the `Extra` of its block or message (see `block::mark_verbatim`).
 
 use super::block::{is_verbatim, mark_verbatim};
 use super::{ID, media, reasoning, response};
@@ -12,8 +12,8 @@ use crate::json::{Extra, Kind, Raw, Val};
 use crate::request::{AnswerFormat, Request, Tool, ToolChoice};
 use crate::wire::RequestError;
 
-/// Reads a request body. The model stands in the path, but clients that record their calls put it beside the body
-/// as `modelId`.
+/// Reads a request body. The model is part of the path, but clients that record their calls put it into the body as
+/// `modelId`.
 pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
     let messages = body
         .get("messages")
@@ -48,8 +48,8 @@ pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
     Ok(request)
 }
 
-/// Takes the members of `inferenceConfig` that have a place of their own; gives the rest, an empty object where
-/// nothing was said at all.
+/// Takes the members of `inferenceConfig` that the neutral form has, and returns the others; an empty object if the
+/// caller's object was empty.
 fn take_inference(request: &mut Request, config: Val<'_>) -> Option<Raw> {
     if !config.is_object() {
         return Some(Raw::from(config));

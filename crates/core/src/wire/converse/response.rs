@@ -72,7 +72,7 @@ pub(super) fn text_part(extra: Extra) -> Part {
     Part::Text { text, citations: Vec::new(), wire: ID }
 }
 
-/// Whether a call is of the provider's own tools, which nobody else may run.
+/// Whether a call is for the provider's own tools, which only the provider may run.
 pub(super) fn is_server_side(tool_use: Val<'_>) -> bool {
     tool_use.some("type").is_some_and(|kind| kind.as_str().as_deref() != Some(CLIENT_SIDE))
 }

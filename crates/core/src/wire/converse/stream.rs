@@ -209,7 +209,7 @@ fn other(kind: &str, start: Raw) -> Part {
     Part::Other(OpenOther { wrapped: true, ..OpenOther::new(ID, kind, start) })
 }
 
-/// Adds what is no text. Opaque payloads may come in several pieces.
+/// Adds the members other than text. Opaque payloads may come in several pieces.
 fn add_opaque(thinking: &mut Thinking, piece: Val<'_>) {
     for (key, value) in piece.entries() {
         match (key.as_ref(), value.as_str()) {

@@ -152,7 +152,7 @@ impl Said {
         }
         let blocks = match (self.sayable(message), first.blocks.as_slice()) {
             (Some(blocks), _) => blocks,
-            // Only the API can report what is wrong with a question without words.
+            // Only the API can report the fault of a question without words.
             (None, [text @ Block::Text(_)]) if first.speaker == Speaker::Human => vec![text],
             (None, _) => return,
         };

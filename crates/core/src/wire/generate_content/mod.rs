@@ -134,7 +134,7 @@ impl Wire for GenerateContent {
     }
 
     fn is_thought(&self, other: &Other) -> bool {
-        // Such as an image on the way to the one that is the answer.
+        // For example an image that is a draft of the final one.
         other.raw.doc().root().bool(THOUGHT) == Some(true)
     }
 

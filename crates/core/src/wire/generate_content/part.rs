@@ -8,7 +8,7 @@ use crate::content::{
 use crate::json::{Extra, Raw, Val};
 use std::iter;
 
-/// What a part is.
+/// The kind of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PartKind {
     Call,
@@ -58,7 +58,7 @@ fn name(part: Val<'_>) -> Option<String> {
     named.next().map(|(key, _)| key.into_owned())
 }
 
-/// The signature on a part; an empty one is none.
+/// The signature on a part; `None` if it is empty.
 pub(super) fn signature(part: Val<'_>) -> Option<String> {
     either(part, "thoughtSignature")?
         .as_str()

@@ -6,7 +6,7 @@ use crate::json::{Extra, Raw, Val};
 use crate::request::{Request, Tool};
 use crate::wire::RequestError;
 
-/// Reads a request body. The model and whether to stream stand in the path.
+/// Reads a request body. The model and the choice of streaming are part of the path.
 pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
     if !body.is_object() {
         return Err(RequestError::new("body", "the body must be a JSON object"));
@@ -114,7 +114,8 @@ fn content(value: Val<'_>, at: &str) -> Result<Content, RequestError> {
     let mut content = Content::new(speaker, blocks);
     content.about_tools = speaker == Speaker::Human && has_odd_result;
     content.extra = Extra::collect(ID, value, &["parts", "role"]);
-    // One without parts is refused by the API, which is to say so; it is told from one that became empty.
+    // The API itself should refuse a content without parts. The note distinguishes it from a content that became
+    // empty here.
     if role.as_deref() != Some(usual_role(speaker)) || content.blocks.is_empty() {
         let role = value.get("role").map_or_else(Raw::null, Raw::from);
         content.extra.note(ID, ROLE, role);

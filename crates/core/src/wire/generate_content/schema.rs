@@ -2,7 +2,7 @@
 
 use crate::json::{Kind, Raw, Val, Writer};
 
-/// What the API's own kind of schema knows.
+/// The members of the API's own schema language.
 const OWN: [&str; 25] = [
     "anyOf",
     "default",

@@ -31,7 +31,7 @@ pub(super) fn read(config: Option<Val<'_>>) -> ReasoningAsk {
     }
 }
 
-/// The configuration for a request: the one that came, unless its meaning has changed.
+/// The configuration for a request: the caller's own, unless its meaning has changed.
 pub(super) fn write(
     request: &Request,
     came: Option<Val<'_>>,

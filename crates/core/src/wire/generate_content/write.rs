@@ -163,7 +163,7 @@ fn function(w: &mut Writer, tool: &Tool) {
     });
 }
 
-/// The field for a schema: the field that it came in, or one that can express all of it.
+/// The field for a schema: the field that it came in, or a field that can express the whole schema.
 fn schema_field(extra: &Extra, schema: &Raw) -> String {
     let came =
         extra.noted(ID, SCHEMA).and_then(|key| Some(key.doc().root().as_str()?.into_owned()));

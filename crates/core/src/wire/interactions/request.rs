@@ -183,7 +183,7 @@ fn user_input(value: Val<'_>) -> Content {
     content
 }
 
-/// Whether a result that has no form of its own here stands in what the person says.
+/// Whether a message of the person contains a result that has no neutral form.
 fn has_odd_result(content: &Content) -> bool {
     let is_odd = |block: &Block| matches!(block, Block::Other(it) if it.kind == "function_result");
     content.speaker == Speaker::Human && content.blocks.iter().any(is_odd)

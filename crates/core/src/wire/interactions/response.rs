@@ -142,7 +142,7 @@ pub(super) fn tail(w: &mut Writer, counts: Option<&Usage>, extra: &Extra) {
     w.extra(extra, ID);
 }
 
-/// Writes token counts: the object that came if it is of this wire's form, else one with what is known.
+/// Writes token counts: the object that came if it has this wire's form, else one with the known counts.
 fn usage(w: &mut Writer, usage: &Usage) {
     if let Some(raw) = &usage.raw
         && counts(raw.doc().root()) == *usage

@@ -117,7 +117,7 @@ impl Decoder {
         self.begin(index, step, sink);
     }
 
-    /// Begins a step with what stands on it.
+    /// Begins a step with the members of its start.
     pub(super) fn begin(&mut self, index: u64, step: Val<'_>, sink: &mut dyn Sink) {
         let kind = StepKind::of(step);
         let key = index.saturating_mul(PARTS);

@@ -101,7 +101,7 @@ fn tool(w: &mut Writer, tool: &Tool, lost: &mut Vec<String>) {
     }
 }
 
-/// Writes the form of the answer: what came, unless another one is wanted now.
+/// Writes the form of the answer: the object that came, unless its meaning has changed.
 fn format(w: &mut Writer, request: &Request, lost: &mut Vec<String>) {
     let came = request.extra.get(ID, "response_format");
     let doc = came.map(Raw::doc);

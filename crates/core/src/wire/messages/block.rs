@@ -79,7 +79,7 @@ pub(super) fn is_bare(text: &Text) -> bool {
     text.extra.of(ID).iter().all(mark)
 }
 
-/// Marks a block as one that came from this wire exactly so.
+/// Marks a block as unchanged since it came from this wire.
 pub(super) fn mark_verbatim(extra: &mut Extra, kind: &str) {
     extra.insert(ID, MARK, Raw::string(kind));
 }

@@ -19,7 +19,7 @@ const ERROR_TYPES: &[&str] = &[
     "timeout_error",
 ];
 
-/// Writes an error body. Clients branch on `type`, so it is one of the wire's words; another code stands beside it.
+/// Writes an error body. Clients branch on `type`, so it is a word of the wire; another code goes into `code`.
 pub(super) fn write(error: &ErrorBody) -> String {
     let own = ERROR_TYPES.contains(&error.code.as_str());
     let kind = if own { error.code.as_str() } else { type_of(error.status) };

@@ -47,8 +47,8 @@ pub(super) struct Fields {
     pub(super) untranslated: Vec<&'static str>,
 }
 
-/// The fields for a request: the caller's own if their meaning has not changed, else new ones that keep the unknown
-/// members.
+/// The fields for a request: the caller's own if their meaning has not changed, else new fields with the unknown
+/// members kept.
 pub(super) fn fields(request: &Request) -> Fields {
     let stood = &request.reasoning.fields;
     let old_thinking = stood.get(ID, "thinking");

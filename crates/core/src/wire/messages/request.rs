@@ -1,7 +1,7 @@
 //! Reads requests.
 //!
-//! Where two spellings mean the same, the request's own is kept: what differs from what the writer would choose
-//! is marked in the `Extra` of its block or message (see `block::mark_verbatim` and [`mark_own_message`]).
+//! If two spellings mean the same, the request's own is kept: a spelling that the writer would not choose is marked
+//! in the `Extra` of its block or message (see `block::mark_verbatim` and [`mark_own_message`]).
 
 use super::block::{STRING, mark_verbatim};
 use super::{ID, reasoning, response};
@@ -270,7 +270,7 @@ fn read_text(block: Val<'_>) -> Option<Block> {
 fn read_thinking(block: Val<'_>) -> Option<Block> {
     let thought = block.string("thinking")?;
     let signature = block.text("signature");
-    // The writer gives an empty signature to a thought that has none, and leaves out one that says nothing.
+    // The writer gives an empty signature to a thought without a signature, and leaves out an empty thought.
     let is_plain = signature.as_deref().is_some_and(|text| !text.is_empty() || !thought.is_empty());
     let known: &[&str] =
         if is_plain { &["type", "thinking", "signature"] } else { &["type", "thinking"] };

@@ -55,7 +55,7 @@ pub(super) fn head(message: Val<'_>, sink: &mut dyn Sink) {
     refusal(message, sink);
 }
 
-/// Says why the answer was refused, as far as that is told.
+/// Reports the reason of a refusal, if there is one.
 pub(super) fn refusal(holder: Val<'_>, sink: &mut dyn Sink) {
     let explanation = holder.some("stop_details").and_then(|it| it.string("explanation"));
     if let Some(text) = explanation.filter(|text| !text.is_empty()) {
@@ -63,7 +63,7 @@ pub(super) fn refusal(holder: Val<'_>, sink: &mut dyn Sink) {
     }
 }
 
-/// A name or an id; an empty one is none.
+/// A name or an id; `None` if it is empty.
 pub(super) fn name(object: Val<'_>, key: &str) -> Option<String> {
     object.string(key).filter(|name| !name.is_empty())
 }

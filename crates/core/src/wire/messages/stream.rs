@@ -33,7 +33,7 @@ pub(super) struct Decoder {
 
 impl Decode for Decoder {
     fn message(&mut self, event: Option<&str>, data: &str, sink: &mut dyn Sink) {
-        // What comes behind the end is of no answer.
+        // Messages after the end belong to no answer.
         if self.complete {
             return;
         }
@@ -89,7 +89,7 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    /// The index that an event speaks of; without one, that of the block spoken of last.
+    /// The index that an event names; without an index, the last one used.
     fn key(&self, data: Val<'_>) -> u64 {
         data.u64("index").or(self.last).unwrap_or_default()
     }

@@ -9,13 +9,13 @@ use crate::json::Val;
 use crate::request::Request;
 use crate::wire::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
 
-/// Ollama's chat for callers of `/api/generate`. What goes upstream goes in the form of `/api/chat`.
+/// Ollama's chat for callers of `/api/generate`. Upstream requests have the form of `/api/chat`.
 #[derive(Clone, Copy, Debug)]
 pub struct Generate;
 
 impl Wire for Generate {
     fn id(&self) -> &'static str {
-        // Its bodies are not those of the wire itself, so that nobody passes one on as the other.
+        // It differs from the wire's own id, so that bodies of one form are not passed on as the other.
         "ollama-generate"
     }
 

@@ -4,7 +4,7 @@ use super::{ID, message};
 use crate::content::{Block, Other, Parameters, Thinking, ToolCall};
 use crate::json::{Extra, Raw, Val};
 
-/// What an item is, as far as it has a form here.
+/// The kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ItemKind {
     /// `message`.
@@ -58,7 +58,7 @@ pub(super) fn other(item: Val<'_>) -> Other {
     Other::new(ID, kind, Raw::from(item))
 }
 
-/// A reasoning item. One with neither text, id nor payload is none.
+/// A reasoning item. `None` for an item with neither text, id nor payload.
 pub(super) fn thinking(item: Val<'_>) -> Option<Thinking> {
     let summary = texts(item.get("summary"), "summary_text");
     let content = texts(item.get("content"), "reasoning_text");

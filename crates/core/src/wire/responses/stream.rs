@@ -104,7 +104,7 @@ impl Decoder {
         }
     }
 
-    /// A response begins. One that begins after another in the same stream stands in its place.
+    /// A response begins. A response that begins after another in the same stream replaces it.
     fn begin(&mut self, kind: &str, data: Val<'_>, sink: &mut dyn Sink) {
         let Some(response) = data.get("response") else { return };
         let is_other = response.string("id") != self.response_id || self.ended;
@@ -178,7 +178,7 @@ impl Decoder {
         }
     }
 
-    /// The slot at this place of the output; else that of the item of this id; else a new one.
+    /// The slot at this place of the output, or the slot with this id, or a new slot.
     fn locate(&mut self, index: Option<u64>, id: Option<Cow<'_, str>>, kind: ItemKind) -> usize {
         let by_id = |slot: &Slot| slot.id.as_deref() == id.as_deref();
         let found = match (index, &id) {

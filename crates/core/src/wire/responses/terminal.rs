@@ -1,4 +1,4 @@
-//! What the response object itself says: at the end of a stream, and as a whole body.
+//! Reads the response object itself: at the end of a stream, and as a whole body.
 
 use super::ID;
 use super::item::ItemKind;
@@ -118,7 +118,7 @@ pub(super) fn fields(response: Val<'_>, sink: &mut dyn Sink) {
     }
 }
 
-/// What an event says beside its response.
+/// Reports the members of an event beside its response.
 pub(super) fn beside(event: Val<'_>, sink: &mut dyn Sink) {
     let own = ["type", "sequence_number", "response"];
     let others =
