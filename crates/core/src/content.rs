@@ -1,7 +1,7 @@
 //! The neutral form: contents (messages) made of ordered blocks.
 //!
-//! The order of blocks is sacred; absent, `null`, `""` and `" "` are four different things; opaque payloads
-//! are kept by kind and never mixed up; what is not understood is kept raw.
+//! The order of blocks never changes; absent, `null`, `""` and `" "` are four different values; opaque payloads are
+//! kept by kind and never mixed up; unknown data is kept raw.
 
 use crate::json::{Extra, Raw};
 use crate::usage::Usage;
@@ -25,9 +25,9 @@ pub enum Speaker {
 pub struct Content {
     /// Who speaks.
     pub speaker: Speaker,
-    /// What is said, in order.
+    /// The blocks, in order.
     pub blocks: Vec<Block>,
-    /// Where an answer came from.
+    /// The origin of an answer.
     pub origin: Option<Origin>,
     /// The answer was cut off or stopped.
     pub partial: bool,
@@ -37,7 +37,7 @@ pub struct Content {
     pub usage: Option<Usage>,
     /// An opaque payload on the message as a whole, on wires where text has no room for one.
     pub signature: Option<String>,
-    /// It is about tools although none of its blocks says so: it stood in one message with their results, or tells calls
+    /// It is about tools although no block shows it: it was in one message with their results, or describes calls
     /// or results in words. So it begins no turn, and in its turn tools were called.
     pub about_tools: bool,
     /// The marks of earlier thoughts that the model refused in the request for this answer. It is not sent them again.
@@ -47,7 +47,7 @@ pub struct Content {
 }
 
 impl Content {
-    /// A message with these blocks and nothing else.
+    /// A message with only these blocks.
     #[must_use]
     pub fn new(speaker: Speaker, blocks: Vec<Block>) -> Self {
         Content {
@@ -99,7 +99,7 @@ impl Content {
     }
 }
 
-/// Where an answer came from. A thought may only go back to where it can be read.
+/// The origin of an answer. A thought may only go back to where it can be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The provider's id.
@@ -146,7 +146,7 @@ pub enum Block {
     Thinking(Thinking),
     /// The model asks for a tool.
     ToolCall(ToolCall),
-    /// What a tool gave.
+    /// The result of a tool.
     ToolResponse(ToolResponse),
 }
 
@@ -249,8 +249,8 @@ impl Thinking {
         payloads.into_iter().flatten().any(|payload| !payload.is_empty())
     }
 
-    /// Whether it is an item of its own, whose id must come with that of the item behind it or not at all.
-    /// Source: the pair rule of the Responses API.
+    /// Whether it is an item of its own, whose id must be sent only together with the id of the next item. Source:
+    /// the pair rule of the Responses API.
     #[must_use]
     pub fn is_item(&self) -> bool {
         self.id.is_some() && matches!(self.source_field.as_str(), "summary" | "content")
@@ -303,7 +303,7 @@ impl ToolCall {
 pub enum Parameters {
     /// Free text, for tools that take any text instead of JSON.
     Free(String),
-    /// What came is not JSON; it is kept as it came.
+    /// Arguments that are not JSON, kept as they came.
     Invalid(String),
     /// A JSON value, exactly as it was written; absent arguments are `{}`.
     Json(Raw),
@@ -335,7 +335,7 @@ impl Default for Parameters {
     }
 }
 
-/// What a tool gave.
+/// The result of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolResponse {
     /// The id of the call it answers.
@@ -355,7 +355,7 @@ pub struct ToolResponse {
 pub enum ToolResult {
     /// Texts, media, structured data and blocks without a form here, in order.
     Blocks(Vec<Block>),
-    /// One text, as a JSON string, or one piece of structured data; `null` if there is none.
+    /// One text as a JSON string, or structured data; `null` if absent.
     Value(Raw),
 }
 
@@ -417,13 +417,13 @@ impl ToolResult {
 pub struct Media {
     /// The MIME type; empty when the wire does not say.
     pub media_type: String,
-    /// Where the bytes are.
+    /// The source of the bytes.
     pub source: MediaSource,
     /// Fields that have no name here.
     pub extra: Extra,
 }
 
-/// Where the bytes of a media block are.
+/// The source of the bytes of a media block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MediaSource {
     /// Inline, base64 as it was written.
@@ -441,7 +441,7 @@ pub struct Other {
     pub kind: String,
     /// The block as it stood on the wire.
     pub raw: Raw,
-    /// What the wire noted about where it stood. A note is nobody's member: it never goes out.
+    /// Notes of the wire about its original place. They are never sent.
     pub notes: Extra,
 }
 

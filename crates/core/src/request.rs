@@ -4,17 +4,17 @@ use crate::content::Content;
 use crate::json::{Extra, Raw};
 use crate::settings::Effort;
 
-/// What is asked of a model, whatever the wire. Contents come as they are to be sent: policies and contracts
-/// have been applied before.
+/// A request to a model, on any wire. Contents come as they are to be sent: policies and contracts have been applied
+/// before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// The model's name as the upstream knows it.
     pub model: String,
-    /// The messages; system messages stand among them where they were said.
+    /// The messages; system messages keep their places.
     pub contents: Vec<Content>,
     /// The tools on offer.
     pub tools: Vec<Tool>,
-    /// Which tool must or may be called.
+    /// The tool that must or may be called.
     pub tool_choice: Option<ToolChoice>,
     /// Whether several calls may come at once.
     pub parallel_tool_calls: Option<bool>,
@@ -30,7 +30,7 @@ pub struct Request {
     pub stop: Vec<String>,
     /// The form that the answer must have.
     pub format: Option<AnswerFormat>,
-    /// What the caller said about reasoning.
+    /// The caller's parameters about reasoning.
     pub reasoning: ReasoningAsk,
     /// The request is another program's: no default of ours asks for thoughts that it did not ask for.
     pub is_relayed: bool,
@@ -68,7 +68,7 @@ pub enum Tool {
     Function {
         /// Its name.
         name: String,
-        /// What it does.
+        /// The description of the tool.
         description: Option<String>,
         /// The JSON schema of its arguments.
         parameters: Option<Raw>,
@@ -84,7 +84,7 @@ pub enum Tool {
     },
 }
 
-/// Which tool must or may be called.
+/// The tool that must or may be called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolChoice {
     /// The model decides.
@@ -127,7 +127,7 @@ pub enum AnswerFormat {
     },
 }
 
-/// What a caller said about reasoning, in neutral words. Everything is absent unless it was said.
+/// The caller's parameters about reasoning, in the neutral form. A field is `None` unless the caller set it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReasoningAsk {
     /// Thinking on or off.

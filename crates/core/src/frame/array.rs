@@ -4,8 +4,8 @@ use super::{Event, Frame, FrameProblem, recycle, text};
 
 /// Reads the elements of one array from pushed bytes.
 ///
-/// The decoder skips all that surrounds the array. An element that the end of the body cuts off is dropped, because its reader
-/// could not read it.
+/// The decoder skips all bytes around the array. An element that the end of the body cuts off is dropped, because its
+/// reader could not read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayDecoder {
     limit: usize,

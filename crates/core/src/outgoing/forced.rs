@@ -77,7 +77,7 @@ fn is_on(request: &Request, target: &Target, settings: &Resolved, is_own: bool) 
     if ask.enabled == Some(false) || ask.effort == Some(Effort::None) {
         return form.off.is_none() && form.default_on;
     }
-    // Beside a separate switch, an effort alone does not switch thinking on.
+    // With a separate switch, an effort alone does not switch thinking on.
     let is_asked = ask.enabled == Some(true)
         || ask.max_tokens.is_some()
         || ask.effort.is_some() && !is_own

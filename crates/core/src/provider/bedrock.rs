@@ -105,7 +105,7 @@ claude::rules!(
     ModelRule::new("*mistral.magistral-*", 131_072, UNSIGNED, ThinkingForm::ON),
     ModelRule::thoughtless("*mistral.*"),
     ModelRule::new("*google.gemma-4*", 262_144, UNSIGNED, ThinkingForm::NONE),
-    // Whether these are sealed differs by model: what is, may come back.
+    // Only some of these models seal thoughts; sealed thoughts may come back.
     ModelRule::new("*xai.grok-*", 0, SEALED, ThinkingForm::ON),
     ModelRule::new("*", 0, SEALED, ThinkingForm::NONE).assumed("*"),
 );

@@ -1,14 +1,14 @@
-//! The normal form of what is visible: clients re-encode what they keep, and mean the same.
+//! The normal form of visible content: clients re-encode the messages that they keep, without changing their meaning.
 //!
-//! - Text: the white space at the ends of lines and of the whole text, and the kind of line ends, say nothing.
-//!   Copies of the thought that a client shows at the head of an answer (`<think>`, `<thinking>`, `<details>`) are none
-//!   of it. Absent, `null` and empty content are one.
+//! - Text: the white space at the ends of lines and of the whole text, and the kind of line ends, say nothing. Copies
+//!   of the thought that a client shows at the head of an answer (`<think>`, `<thinking>`, `<details>`) do not count.
+//!   Absent, `null` and empty content are one.
 //! - Arguments of calls and other JSON: white space, the order of members, repeated members before the last, and the
 //!   spelling of strings and numbers say nothing.
 //! - Results: a string and a list of texts are one if they say the same.
-//! - Cache markers, names, ids, roles and all that has no name in the neutral form say nothing.
+//! - Cache markers, names, ids, roles and all members without a neutral form do not count.
 //!
-//! The words are those that the digest sees; nothing is copied but what has to be sorted.
+//! The digest reads the parts in place; only data that must be sorted is copied.
 
 use super::clock::without_clock;
 use super::key::{Digest, Key, Of, Secret, Version};
@@ -30,7 +30,7 @@ impl Normal<'_> {
         Digest::new(self.secret, self.version, of)
     }
 
-    /// What a person, a program or a system message says.
+    /// The digest of a message of a person, a program or the system.
     pub(super) fn said(&self, content: &Content) -> Key {
         let mut digest = self.digest(Of::Piece);
         digest.tag(content.speaker as u8);
@@ -85,7 +85,7 @@ impl Normal<'_> {
         display_copy(text).and_then(|(copy, _)| self.words(copy))
     }
 
-    /// What a system message says: the words, those that say when only where that counts.
+    /// The digest of a system message: its words, including words about the time only with `says_when`.
     pub(super) fn instructed(&self, system: &Content, says_when: bool) -> Key {
         let mut digest = self.digest(Of::System);
         for block in &system.blocks {
@@ -131,7 +131,7 @@ impl Normal<'_> {
         digest.finish()
     }
 
-    /// What a tool gave.
+    /// The digest of a tool's result.
     pub(super) fn result(&self, response: &ToolResponse) -> Key {
         let mut digest = self.digest(Of::Piece);
         digest.tag(b'r');
@@ -196,8 +196,8 @@ fn lines(digest: &mut Digest, text: &str) {
     }
 }
 
-/// The copy of a thought that a client shows at the head of a text, and what is said behind it: in tags, in tags with
-/// escaped brackets, or in quoted lines.
+/// The copy of a thought that a client shows at the head of a text, and the text behind it. The copy is in tags, in
+/// tags with escaped brackets, or in quoted lines.
 pub(super) fn display_copy(text: &str) -> Option<(&str, &str)> {
     const TAGS: [(&str, &str); 4] = [
         ("<think>", "</think>"),
@@ -220,7 +220,7 @@ fn quoted(trimmed: &str) -> Option<(&str, &str)> {
 
 /// The words of a thought or of a copy of one, without what shows that it is one.
 pub(super) fn copied_words(copy: &str) -> String {
-    // What is left of the tag `<details open>`, and its summary.
+    // Removes the rest of the tag `<details open>`, and its summary.
     let inside = match copy.split_once('>') {
         Some((attributes, rest)) if attributes.is_empty() || attributes.starts_with(' ') => {
             if attributes.contains('\n') {
@@ -261,7 +261,7 @@ fn texts_of(blocks: &[Block]) -> Option<String> {
     blocks.iter().map(text).collect()
 }
 
-/// The text that a string or a list of nothing but text parts says.
+/// The text of a string, or of a list of text parts only.
 fn texts(value: Val<'_>) -> Option<String> {
     if let Some(text) = value.as_str() {
         return Some(text.into_owned());
@@ -301,7 +301,7 @@ fn json(digest: &mut Digest, value: Val<'_>, is_marked: bool) {
         Kind::Object => {
             let mut members: Vec<_> =
                 value.entries().filter(|(key, _)| !(is_marked && key == "cache_control")).collect();
-            // Stable, so that of members that repeat the last stays last.
+            // The sort is stable, so that the last of repeated members stays last.
             members.sort_by(|(one, _), (two, _)| one.cmp(two));
             digest.tag(b'{');
             for (index, (key, value)) in members.iter().enumerate() {

@@ -95,7 +95,7 @@ pub(super) const CUSTOM: Family = Family {
     ..THINK
 };
 
-/// What is left of `harmony` when a server removed the special tokens.
+/// The text of `harmony` after a server removed the special tokens.
 pub(super) const HARMONY_STRIPPED: Family = Family {
     name: "harmony",
     markers: &[

@@ -1,4 +1,4 @@
-//! Which tags to look for.
+//! Selects the tags to search for.
 
 use super::families::{CUSTOM, FAMILIES, HARMONY_STRIPPED};
 use super::family::{Family, Role};

@@ -1,5 +1,4 @@
-//! Finds members that only the caller's wire has: they cannot be translated, and each one that is dropped is
-//! reported.
+//! Finds members that only the caller's wire has: they cannot be translated, and each dropped member is reported.
 
 use crate::answer::Answer;
 use crate::content::{Block, Content};

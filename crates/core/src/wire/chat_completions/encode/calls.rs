@@ -5,7 +5,7 @@ use super::{Encoder, Kind, Open};
 use crate::content::{Parameters, ToolCall};
 use crate::json::Writer;
 
-/// How a call is told.
+/// The form of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// As `function_call` of the message, which came before lists of calls.
