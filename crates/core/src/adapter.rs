@@ -1,7 +1,8 @@
 //! Reasoning and answer of one streamed message, kept apart, for callers that want texts instead of events.
 //!
-//! A [`ReasoningStreamAdapter`] is a decoder and a dialect: it is resolved once for a message, by provider and model, and
-//! stays. [`ReasoningAccumulator`] takes its events and keeps the two texts, what is new in them, and the token counts.
+//! A [`ReasoningStreamAdapter`] is a decoder and a dialect: it is resolved once for a message, by provider and model,
+//! and stays. [`ReasoningAccumulator`] takes its events and keeps the two texts, their new parts, and the token
+//! counts.
 
 use crate::content::push_thought;
 use crate::event::{Event, Sink};
@@ -34,7 +35,7 @@ impl<'a> ReasoningChunk<'a> {
     }
 }
 
-/// Reads one streamed message. What it reads by is fixed when it is made, so nothing is ever read twice.
+/// Reads one streamed message. The reader is fixed when it is made, so no byte is read twice.
 #[derive(Clone, Debug)]
 pub struct ReasoningStreamAdapter {
     id: String,
@@ -140,7 +141,7 @@ impl ReasoningAccumulator {
         self.response.get(from..).unwrap_or_default()
     }
 
-    /// Adds what an event says; one that is about neither text nor counts changes nothing.
+    /// Adds an event; an event without text or counts is ignored.
     ///
     /// # Errors
     /// When the message is over.
@@ -176,10 +177,11 @@ impl ReasoningAccumulator {
         }
     }
 
-    /// The message is over; what comes later is refused. Calling it again changes nothing.
+    /// Ends the message; later events are refused. Calling it again changes nothing.
     ///
     /// # Errors
-    /// When an event came after the first call. A [`Sink`] cannot refuse it there and then, so it is said here.
+    /// When an event came after the first call. A [`Sink`] cannot refuse the event itself, so the error is returned
+    /// here.
     pub fn finalize(&mut self) -> Result<(), Finalized> {
         self.is_final = true;
         if self.is_used_after { Err(Finalized) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! What one response of a provider says.
+//! One response of a provider.
 
 use crate::content::{Block, Content, Origin, Speaker};
 use crate::json::{Extra, Raw};
@@ -14,7 +14,7 @@ pub(crate) const REFUSAL_DETAILS: &str = "stop_details";
 /// One response, read whole or folded from a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// What was said, in wire order.
+    /// The blocks, in wire order.
     pub blocks: Vec<Block>,
     /// Token counts, where the provider gave any.
     pub usage: Option<Usage>,
@@ -26,7 +26,7 @@ pub struct Answer {
     pub response_id: Option<String>,
     /// The stop sequence that ended the answer.
     pub stop_sequence: Option<String>,
-    /// The text of a refusal that stands beside the content.
+    /// The text of a refusal beside the content.
     pub refusal: Option<String>,
     /// Text that goes before tool calls on the Cohere wire.
     pub tool_plan: Option<String>,

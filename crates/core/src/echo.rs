@@ -16,7 +16,7 @@ pub fn short(name: &str) -> String {
     out
 }
 
-/// Signs that nobody sees, or that change what is seen around them.
+/// Characters that are invisible, or that change how others are shown.
 fn is_hidden(c: char) -> bool {
     c.is_control() || is_invisible(c)
 }

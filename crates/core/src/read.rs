@@ -14,7 +14,7 @@ use crate::tags::{Options, TagFilter, TagSpec};
 use crate::wire::{self, Decode, Dialect, Wire, error};
 use std::borrow::Cow;
 
-/// What form a body has.
+/// The form of a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// To be seen from the first bytes.
@@ -55,7 +55,7 @@ enum State {
 struct Stream {
     framer: Framer,
     decoder: Box<dyn Decode>,
-    /// Bytes that are no UTF-8 came, which is said once.
+    /// The body has bytes that are not UTF-8; it is reported once.
     is_damaged: bool,
 }
 
@@ -101,7 +101,7 @@ impl Reader {
         self
     }
 
-    /// What comes may be anything: its status says that it is not what was asked for.
+    /// Accepts any body, because the status shows that it is not the expected answer.
     pub(crate) fn expect_any(&mut self) {
         self.state = State::Undecided { begun: Vec::new(), form: Form::Auto };
     }
@@ -123,7 +123,7 @@ impl Reader {
         }
     }
 
-    /// The wire's own end of a stream was seen, so that nothing can come any more.
+    /// Whether the wire's own end of a stream has come, so that no more events can follow.
     #[must_use]
     pub fn is_over(&self) -> bool {
         match &self.state {

@@ -32,8 +32,8 @@ pub struct Usage {
     pub is_reasoning_apart: bool,
     /// The provider's own total.
     pub total_tokens: Option<u64>,
-    /// They were said before anything of the answer came (Messages: in `message_start`): they are counts of the request,
-    /// and what they say of the answer is a placeholder.
+    /// The counts came before any part of the answer (Messages: in `message_start`): they are counts of the request,
+    /// and their count of the answer is a placeholder.
     pub is_early: bool,
     /// The provider reports a tier or a speed that has a price of its own.
     pub is_priced_apart: bool,
@@ -54,7 +54,7 @@ impl Usage {
         Some(own.saturating_add(self.tool_input_tokens.unwrap_or_default()))
     }
 
-    /// Request tokens, those that a cache gave or took included.
+    /// Request tokens, including tokens that a cache read or wrote.
     #[must_use]
     pub fn input_tokens_with_cached(&self) -> Option<u64> {
         Some(self.uncached_input_tokens()?.saturating_add(self.cached()))
@@ -70,8 +70,8 @@ impl Usage {
         stated.or_else(|| input.and(output).map(|_| sum))
     }
 
-    /// Tokens of the answer, reasoning included. Where the wire counts it apart, or the numbers show that this provider
-    /// does (xAI on a wire whose own API has it inside), it is added. A placeholder is none.
+    /// Tokens of the answer, reasoning included. Reasoning is added if the wire counts it apart, or if the numbers
+    /// show that this provider does (xAI on a wire whose own API includes it). A placeholder gives `None`.
     #[must_use]
     pub fn output_tokens_with_reasoning(&self) -> Option<u64> {
         let output = self.output_tokens.filter(|_| !self.is_early)?;
@@ -88,7 +88,7 @@ impl Usage {
         Some(all.saturating_sub(self.reasoning_tokens.unwrap_or_default()))
     }
 
-    /// Leaves what was counted of the request.
+    /// Keeps only the counts of the request.
     pub(crate) fn forget_answer(&mut self) {
         (self.output_tokens, self.reasoning_tokens, self.total_tokens) = (None, None, None);
     }

@@ -40,8 +40,9 @@ const ANSWERS: u64 = 128;
 
 /// Whether the answer to this body may hold a thought, as far as the rule of its model knows.
 ///
-/// It holds none where the rule says that the model never thinks, where silence means off and the body says nothing,
-/// and where the body says off in the rule's own form and nothing against it. What nobody knows may think.
+/// It holds no thought if the rule says that the model never thinks, if the model does not think by default and the
+/// body does not ask for it, or if the body says off in the rule's own form and does not contradict it. An unknown
+/// model may think.
 pub(super) fn may_think(rule: &ModelRule, body: Val<'_>) -> bool {
     let form = &rule.thinking;
     let is_formless = form.on.is_none()
@@ -103,7 +104,7 @@ fn asks(body: Val<'_>, off: Option<Val<'_>>, is_about: bool) -> bool {
     })
 }
 
-/// Whether a value of a member about thinking means that none is asked for.
+/// Whether a value of a member about thinking asks for no thinking.
 fn says_no(value: Val<'_>) -> bool {
     match value.as_str() {
         Some(word) => matches!(&*word, "" | "none" | "disabled" | "off" | "false"),
@@ -111,7 +112,7 @@ fn says_no(value: Val<'_>) -> bool {
     }
 }
 
-/// Whether all that `part` says stands in `body`.
+/// Whether `body` contains all members of `part`.
 fn contains(body: Val<'_>, part: Val<'_>) -> bool {
     match part.is_object() {
         true => part

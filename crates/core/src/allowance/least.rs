@@ -1,7 +1,7 @@
 //! Little thinking in a caller's own words, for models whose rule has no words for it.
 //!
-//! Nobody knows what such a model listens to. What its caller says of how much to think it may listen to, so that this
-//! is made less; nothing is added, and a switch without a degree (`think: true`) stays.
+//! It is unknown which parameter such a model follows. It may follow the caller's own amounts, so these are lowered;
+//! no member is added, and a switch without a degree (`think: true`) stays.
 
 use super::body::{ABOUT, OTHER, SHOWN};
 use crate::json::{Raw, Val, merge};
@@ -10,7 +10,7 @@ use crate::settings::Effort;
 
 /// A cap of so many tokens is little; on Messages it is the least that there is.
 const LITTLE: u64 = 1_024;
-/// Words in names of members that hold a degree, and of those that hold a cap.
+/// Words in names of members with a degree, and of members with a cap.
 const DEGREE: [&str; 4] = ["effort", "level", "reason", "think"];
 const CAP: [&str; 3] = ["budget", "effort", "token"];
 
@@ -29,7 +29,7 @@ pub(crate) fn lower(ask: &mut ReasoningAsk) {
     }
 }
 
-/// What makes little of what this body asks for, to be merged into it; `None` where it asks for no more than that.
+/// A patch that lowers the amounts in this body; `None` if they are low already.
 pub(crate) fn lowered(body: Val<'_>) -> Option<Raw> {
     less(body, false)
 }
@@ -70,7 +70,7 @@ fn degree(value: Val<'_>) -> Option<Raw> {
     Some(if is_loud { Raw::string(&low.to_ascii_uppercase()) } else { Raw::string(low) })
 }
 
-/// A low cap in place of a higher one, or of none (-1).
+/// A low cap in place of a higher or missing one (-1).
 fn cap(value: Val<'_>) -> Option<Raw> {
     let tokens = value.as_f64()?;
     (tokens < 0.0 || tokens > LITTLE as f64).then(|| Raw::build(|w| w.u64(LITTLE)))

@@ -4,18 +4,18 @@
 use crate::json::{Extra, Raw, Val};
 use crate::wire::is_reasoning;
 
-/// What a tool is given are the model's visible words, whatever they are called.
+/// A tool's arguments are visible words of the model, under any name.
 const ARGUMENTS: [&str; 4] = ["args", "arguments", "input", "parameters"];
 
 /// Results of searches and summaries of a conversation are encrypted, too, and no thoughts.
 const NOT_IN_RAW: &str = "encrypted_content";
 
-/// Which members count.
+/// The members that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Which {
     /// All, those included that say nothing: `null`, an empty text, a mark of ours.
     All,
-    /// Those that say something.
+    /// Members with content.
     Saying,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn take_out(extra: &mut Extra) {
     }
 }
 
-/// Puts what is left of a value in its place, if something goes.
+/// Replaces a value by its rest, if members of it are removed.
 fn replace(key: &str, value: &mut Raw) -> bool {
     let left = {
         let doc = value.doc();
@@ -54,7 +54,7 @@ fn replace(key: &str, value: &mut Raw) -> bool {
     })
 }
 
-/// A block that is kept raw without them; `None` if it has none. What stands deeper is its own.
+/// A block that is kept raw without them; `None` if it has none. Deeper members are the block's own.
 pub(super) fn without_any(raw: &Raw, which: Which) -> Option<Raw> {
     let doc = raw.doc();
     let goes = |key: &str, value: Val<'_>| key != NOT_IN_RAW && counts(key, value, which);
@@ -87,7 +87,7 @@ fn is_inside(key: &str, value: Val<'_>, which: Which) -> bool {
             .any(|(key, inner)| counts(&key, inner, which) || is_inside(&key, inner, which))
 }
 
-/// An object without the members of these names, however deep; nothing is left of one that had no others.
+/// An object without the members of these names, at any depth; objects that become empty are removed.
 fn without(object: Val<'_>) -> Raw {
     Raw::build(|w| {
         w.object(|w| {

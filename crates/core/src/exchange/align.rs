@@ -1,10 +1,10 @@
-//! Which elements of two lists are the same ones: the longest common subsequence.
+//! Finds the equal elements of two lists: the longest common subsequence.
 
 /// Lists between whose common beginning and end this many pairs could be, and no more, are compared one by one.
 const CELLS: usize = 1 << 18;
 
-/// The indices of elements that both lists have, in the order of both: as many as can be. Of lists that are too long for
-/// that, those at either end.
+/// The indices of elements that both lists have, in the order of both: as many as can be. If the lists are too long
+/// for that, only the elements at both ends.
 pub(super) fn pairs<T: PartialEq>(old: &[T], new: &[T]) -> Vec<(usize, usize)> {
     let same = |(old, new): &(&T, &T)| old == new;
     let first = old.iter().zip(new).take_while(same).count();

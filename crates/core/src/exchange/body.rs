@@ -50,7 +50,7 @@ impl<'d> RequestContext<'d> {
         outgoing::choice(&self.request, &self.target, &self.settings, self.is_own_wire())
     }
 
-    /// Takes note of what is set beside the messages, in the order in which it is.
+    /// Records the members that are set beside the messages, in the order of setting.
     pub(super) fn set_members(&self, differences: &mut Differences, settings: &Resolved) {
         let Some(Caller { doc, .. }) = self.caller.filter(|_| self.is_own_wire()) else { return };
         let model = Raw::build(|w| w.object(|w| w.field_str("model", &self.target.model)));
@@ -191,7 +191,7 @@ impl<'d> RequestContext<'d> {
         plan_to(caller.wire, caller.doc, before, after, &self.target.dialect, additions).ok()
     }
 
-    /// What a request says that does not say it itself.
+    /// The members that are added if the request lacks them.
     fn fill(&self, settings: &Resolved) -> Vec<Raw> {
         let is_ours = !self.goes_as_it_came();
         let is_thinking = decide::as_asked(&self.request, &self.target, settings).enabled.value;
@@ -200,7 +200,8 @@ impl<'d> RequestContext<'d> {
         said.filter(|_| is_ours).filter_map(|said| Raw::parse(said).ok()).collect()
     }
 
-    /// What asks for thoughts that the provider withholds, for a caller that says nothing about them and gets some.
+    /// The parameter that asks for thoughts that the provider withholds by default, for a caller that shows thoughts
+    /// and does not mention them in its request.
     fn show(&self) -> Option<&'static str> {
         let (said, thinking) = (&self.request.reasoning, &self.target.rule.thinking);
         let asks = said.enabled == Some(true) || said.effort.is_some() || said.max_tokens.is_some();

@@ -1,7 +1,7 @@
-//! How the request that goes out differs from the one that came, for people.
+//! The differences between the incoming and the outgoing request, for people.
 //!
 //! Both are compared in the neutral form, so that it does not matter whether the caller's own bytes were edited or a
-//! request of another wire was written. What is said of a text is its beginning, and of an opaque payload its size.
+//! request of another wire was written. A text is represented by its beginning, an opaque payload by its size.
 
 use super::align;
 use crate::content::{Block, Content, MediaSource};
@@ -31,7 +31,7 @@ pub struct Differences {
 pub struct Difference {
     /// The index of the message.
     pub message: usize,
-    /// The index of the block in the message as it goes out, or, of one that is left out, where it would stand.
+    /// The index of the block in the outgoing message; for a removed block, the index that it would have.
     pub block: usize,
     /// As it came; `None`: it was put in.
     pub came: Option<Side>,
@@ -39,11 +39,11 @@ pub struct Difference {
     pub goes: Option<Side>,
 }
 
-/// A block, as far as people are told of it.
+/// A block, in the detail that people see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Side {
-    /// What it is: `thinking`, `text`, `tool_call`, `tool_response`, `media`, `other`, or `payload`: an opaque one on the
-    /// message as a whole.
+    /// The kind: `thinking`, `text`, `tool_call`, `tool_response`, `media`, `other`, or `payload`: an opaque one on
+    /// the message as a whole.
     pub kind: &'static str,
     /// The size of its text in bytes.
     pub bytes: usize,
@@ -55,8 +55,8 @@ pub struct Side {
 }
 
 impl Differences {
-    /// What differs between the messages that came and those that go. Each goes in its own place, whatever is decided about
-    /// it; what was taken into another message, or is told beside others, is left without a block.
+    /// The differences between the messages that came and the messages that go out. Every message keeps its index; a
+    /// message that was merged into another one, or described in another one, has no blocks.
     #[must_use]
     pub fn of(came: &[Content], goes: &[Content]) -> Self {
         let mut found = Differences::default();

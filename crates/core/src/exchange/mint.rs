@@ -20,11 +20,11 @@ pub(super) struct Mint {
     secret: Secret,
     record: String,
     of: Of,
-    /// What was given of each choice.
+    /// The ids and tickets that each choice got.
     choices: Vec<Choice>,
 }
 
-/// What gets tickets.
+/// The parts of an answer that get tickets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Of {
     /// Calls, in this form.
@@ -46,7 +46,7 @@ struct Choice {
 /// A call that was given a ticket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Given {
-    /// What tells it from the others while the answer comes: the number of its block, or of its place in the answer.
+    /// The number of its block, or of its place in the answer; it distinguishes the calls while the answer comes.
     place: Option<u64>,
     /// The provider's own id.
     native: String,
@@ -167,7 +167,7 @@ impl Mint {
         let mut rename = |native: &str, CallAt { choice, place }: CallAt| {
             let choice = usize::try_from(choice).unwrap_or(usize::MAX);
             let is_given = |given: &Given| given.place == place && given.native == native;
-            // One without an id is told only once.
+            // A call without an id occurs in one message only.
             let known = self.given(choice).iter().position(is_given).filter(|_| !native.is_empty());
             let at = known.unwrap_or_else(|| self.give(choice, place, native.to_owned()));
             self.ticket(choice, at)
@@ -224,7 +224,7 @@ impl Mint {
         }
     }
 
-    /// Gives a thought its ticket, if there is something of it to come back and no signature stands in its place.
+    /// Gives a thought its ticket, if it has content that may come back, and no signature.
     fn sign(&mut self, choice: usize, is_said: bool, thinking: &mut Thinking) {
         let has_place = thinking.signature.is_none() && thinking.redacted_data.is_none();
         if has_place && (is_said || thinking.encrypted_content.is_some()) {
@@ -267,7 +267,7 @@ enum Form {
     Stream(StreamEdit),
     /// One value, which can be edited once it is all there.
     Whole(Vec<u8>),
-    /// Nothing is edited.
+    /// The answer is not edited.
     AsItIs,
 }
 
@@ -294,7 +294,7 @@ impl Edited {
         self.changes.mint
     }
 
-    /// What comes is no answer.
+    /// The response is not an answer.
     pub(super) fn refused(&mut self) {
         self.form = Form::AsItIs;
     }
@@ -316,7 +316,7 @@ impl Edited {
         }
     }
 
-    /// The answer is over: appends what is still held.
+    /// Ends the answer: appends the held bytes.
     pub(super) fn end(&mut self, out: &mut Vec<u8>) {
         let Edited { changes, form } = self;
         let mut edit = |message: Val<'_>, draft: &mut Draft| changes.edit(message, draft);

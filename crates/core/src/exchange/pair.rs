@@ -1,11 +1,11 @@
-//! Results without an id, for APIs that know a result by nothing else: Gemini's clients may say the name alone.
+//! Results without an id, for APIs that identify a result only by it: Gemini's clients may say the name alone.
 
 use crate::content::{Block, Content, Speaker, ToolResponse};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 
-/// Gives results that say no id that of their call, if it has one: of the calls of the answer before that no result
-/// names, the first of the same tool, else the first.
+/// Gives each result without an id the id of its call. The call is the first unnamed one of the same tool in the
+/// earlier answer, else the first unnamed one.
 pub(super) fn pair(mut contents: Cow<'_, [Content]>) -> Cow<'_, [Content]> {
     let mut after = false;
     let mut calls: VecDeque<(Option<String>, String)> = VecDeque::new();

@@ -1,4 +1,4 @@
-//! Who owns records.
+//! The owner of records.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub enum TenantError {
 
 impl Tenant {
     const LOCAL: &'static str = "local";
-    /// No name that somebody chose begins so.
+    /// Names that people choose never begin with this prefix.
     const DIGEST: &'static str = "credential:";
 
     /// Callers on this machine that have no key.
@@ -40,7 +40,7 @@ impl Tenant {
         Tenant::stored(name)
     }
 
-    /// Whoever brings the credential with this keyed digest, at one upstream endpoint. The digest's key must be the
+    /// The bearer of the credential with this keyed digest, at one upstream endpoint. The digest's key must be the
     /// installation's own secret, or the name would tell the credential to whoever can guess it.
     #[must_use]
     pub fn digest(digest: &[u8; 32]) -> Self {
@@ -53,7 +53,7 @@ impl Tenant {
         Tenant(name.into())
     }
 
-    /// Whether a credential stands behind it, which anybody may have made up, and not a name that somebody gave.
+    /// Whether the tenant is a credential, which anyone may have made up, instead of a configured name.
     #[must_use]
     pub fn is_credential(&self) -> bool {
         self.0.starts_with(Tenant::DIGEST)
@@ -78,7 +78,7 @@ impl Tenant {
     }
 }
 
-/// Only the name: there is nothing else in it.
+/// Shows only the name, the whole content.
 impl fmt::Debug for Tenant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.as_str(), f)

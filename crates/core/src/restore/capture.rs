@@ -30,7 +30,7 @@ pub struct Answered<'a> {
     pub has_thought_ticket: bool,
 }
 
-/// The predecessor data of a coming answer: all that its record needs of the request, and small enough to hold while
+/// The predecessor data of a coming answer: the data of the request that its record needs, small enough to hold while
 /// the answer comes.
 #[derive(Clone, Debug)]
 pub struct Hook {

@@ -1,6 +1,6 @@
 //! Dates and times of day in system messages: many clients write the present one there, and mean the same.
 
-/// The words of a text, those that say when left out.
+/// The words of a text, without words for date and time.
 pub(super) fn without_clock(text: &str) -> Vec<&str> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let kinds: Vec<Kind> = words.iter().map(|word| kind(word)).collect();
@@ -29,7 +29,7 @@ enum Kind {
     /// A date, a time, a zone or a day of the week.
     Clock,
     Month,
-    /// One that may be a day or a year.
+    /// A number that may be a day or a year.
     Number,
     Other,
 }

@@ -126,7 +126,7 @@ impl Exact for Head {
     }
 }
 
-/// These stand in stores; they never change.
+/// Stores contain these numbers, so they never change.
 fn lasting_number(lasting: Lasting) -> u8 {
     match lasting {
         Lasting::LeftOut => 0,
@@ -204,7 +204,7 @@ impl Read<'_> {
         self.array().map(Key::stored)
     }
 
-    /// The outer `None`: there should be one and is none.
+    /// The outer `None`: the key is missing although it should be there.
     fn key_if(&mut self, is_there: bool) -> Option<Option<Key>> {
         if is_there { self.key().map(Some) } else { Some(None) }
     }
@@ -226,7 +226,7 @@ impl Read<'_> {
         None
     }
 
-    /// A length, which can be no greater than what is left to read.
+    /// A length, at most the number of unread bytes.
     fn len(&mut self) -> Option<usize> {
         let len = usize::try_from(self.number()?).ok()?;
         (len <= self.0.len()).then_some(len)

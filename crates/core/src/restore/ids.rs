@@ -1,8 +1,8 @@
 //! Ids of calls: what clients leave of them, and which are drawn at random.
 //!
-//! An id that was drawn at random with 64 bits or more names its answer by itself. Which ids are is judged by their form
-//! alone, without a store, so that the same request always has the same keys. The list belongs to the version of the
-//! normal form.
+//! An id that was drawn at random with 64 bits or more names its answer by itself. Only its form decides whether an
+//! id counts as random, without a store, so that the same request always has the same keys. The list belongs to the
+//! version of the normal form.
 
 use super::ticket;
 
@@ -22,7 +22,7 @@ pub(super) fn normal_id(id: &str) -> String {
 /// So many characters of an id are left by clients that cut ids.
 const LENGTH: usize = 40;
 
-/// What stands before the random part of an id. Sources: recorded answers of the APIs, and the code of the open servers.
+/// Prefixes before the random part of an id. Sources: recorded answers of the APIs, and the code of the open servers.
 const PREFIXES: [&str; 8] = [
     "call_",          // OpenAI, xAI, Qwen, DeepSeek (`call_00_...`), SGLang
     "toolu_bdrk_01",  // Anthropic's models at Amazon
@@ -78,7 +78,7 @@ fn is_random(run: &str) -> bool {
 }
 
 fn is_uuid(id: &str) -> bool {
-    // What is left of one may be cut.
+    // The end of a UUID may be cut.
     let groups: Vec<&str> = id.split('-').collect();
     let is_hex = |group: &&str| group.bytes().all(|b| b.is_ascii_hexdigit());
     let lengths: Vec<usize> = groups.iter().map(|group| group.len()).collect();

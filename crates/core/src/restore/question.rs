@@ -67,8 +67,8 @@ pub struct Step {
     pub(crate) refers: bool,
     /// The key of the answer and its history; `None` if the answer has no visible part that could distinguish it.
     pub(super) answered: Option<Key>,
-    /// The same key as an endpoint of the other kind computes it (an endpoint that draws its ids at random, or one
-    /// that does not). A record of there has this one.
+    /// The same key as an endpoint of the other kind computes it; a record from there has this key. The two kinds are
+    /// endpoints that draw their ids at random, and all others.
     pub(super) elsewhere: Option<Key>,
     /// Everything before it.
     pub(super) prefix: Key,
@@ -237,8 +237,8 @@ struct Walk<'s> {
     lists_ids: bool,
     is_sealed: bool,
     place: Place,
-    /// The history as an endpoint of the other kind computes it (an endpoint that draws its ids at random, or one
-    /// that does not).
+    /// The history as an endpoint of the other kind computes it. The two kinds are endpoints that draw their ids at
+    /// random, and all others.
     elsewhere: Key,
     root: Option<Key>,
     steps: Vec<Step>,

@@ -47,7 +47,7 @@ impl Form {
         self.has(id) && drawn.is_some_and(|drawn| id.ends_with(&self.marked(normal, drawn)))
     }
 
-    /// What says that a ticket was minted under this secret.
+    /// The mark that shows that a ticket was minted under this secret.
     fn marked(self, normal: &Normal<'_>, drawn: &str) -> String {
         digits(&normal.digest(Of::Mint).part(drawn.as_bytes()).finish(), self.mark)
     }
@@ -60,7 +60,7 @@ pub fn mint(secret: &Secret, record: &str, call: u32, form: Form) -> String {
     minted(secret, record, &call.to_le_bytes(), form)
 }
 
-/// The ticket that stands in the place of the signature of a record's thoughts, made as [`mint`] makes those of calls.
+/// The ticket that replaces the signature of a record's thoughts, made as [`mint`] makes the tickets of calls.
 #[must_use]
 pub fn of_thought(secret: &Secret, record: &str) -> String {
     minted(secret, record, b"thought", LONG)
@@ -86,7 +86,7 @@ fn digits(key: &Key, count: usize) -> String {
     digits
 }
 
-/// Whether an id has the form of a ticket that nobody else gives. Whether it is one only the vault knows.
+/// Whether an id has the form of our tickets, which no provider uses. Whether it is one only the vault knows.
 #[must_use]
 pub fn is_ticket(id: &str) -> bool {
     LONG.has(id)
@@ -97,10 +97,10 @@ pub(super) fn is_minted(normal: &Normal<'_>, id: &str) -> bool {
     is_ticket(id) || SHORT.is_own(normal, id)
 }
 
-/// Tickets whose records are gone become ids in the provider's own form, on calls and on the results that name them: a
-/// function of what stands before them, so that a request that grows at its end keeps its ids.
+/// Turns tickets without records into ids of the provider's own form, on calls and on the results that name them. The
+/// new ids depend only on earlier messages, so that a request that grows at its end keeps its ids.
 ///
-/// A server that nobody knows may be a gateway that mints tickets, too: there only those of this tenant do.
+/// An unknown server may be a gateway that mints tickets, too: there, only tickets of this tenant are replaced.
 #[must_use]
 pub fn rebuilt<'c>(
     mut contents: Cow<'c, [Content]>,
@@ -158,8 +158,8 @@ pub(super) fn in_thought(block: &Block) -> Option<&str> {
     }
 }
 
-/// Tickets that still stand in the place of signatures go, for they say nothing to a provider: alone, or where only
-/// sealed thoughts may go back, with the thoughts.
+/// Removes tickets that are still in the place of signatures, because a provider cannot read them: alone, or with
+/// their thoughts if only sealed thoughts may go back.
 #[must_use]
 pub fn withdrawn(mut contents: Cow<'_, [Content]>, only_sealed: bool) -> Cow<'_, [Content]> {
     let has_ticket = |content: &Content| content.blocks.iter().any(|it| in_thought(it).is_some());

@@ -105,9 +105,8 @@ pub(super) fn write_parameters(w: &mut Writer, parameters: &Parameters) {
 /// The member of `extra` for notes; no wire has this name.
 const FORM: &str = "form";
 
-/// Writes what has no name here as `extra: {wire: {...}}`, so that a history file loses nothing. What the wire noted
-/// about the form in which something stood, which is no field of anybody's, is kept apart: `extra: {wire: {...},
-/// form: {...}}`.
+/// Writes unknown members as `extra: {wire: {...}}`, so that a history file loses no data. Notes of the wire about
+/// the original form, which are not members, are kept apart: `extra: {wire: {...}, form: {...}}`.
 pub(super) fn write_extra(w: &mut Writer, extra: &Extra) {
     let Some(wire) = extra.wire.filter(|_| !extra.is_empty()) else { return };
     let all = |w: &mut Writer, entries: &[(String, Raw)]| {

@@ -22,7 +22,7 @@ pub struct Piece<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PieceKey(u64, u64);
 
-/// What a request costs.
+/// The cost of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Effective {
     /// Tokens of the whole request; its source is the weakest of its pieces'.
@@ -35,9 +35,9 @@ pub struct Effective {
 
 /// Keeps the counts of a conversation's pieces, so that only new or changed ones are read.
 ///
-/// The sums are kept incrementally: an update costs what it brings, whatever stands before it. Counts of pieces
-/// that a change of settings took away are remembered for a while, since settings are often changed back.
-/// Another tokenizer means other counts, hence another value of this type.
+/// The sums are kept incrementally: the cost of an update depends only on its new pieces. Counts of pieces that a
+/// change of settings took away are remembered for a while, since settings are often changed back. Another tokenizer
+/// means other counts, hence another value of this type.
 pub struct EffectiveCount<'t> {
     tokenizer: Option<&'t dyn Tokenizer>,
     pieces: Vec<Counted>,
@@ -134,7 +134,7 @@ impl<'t> EffectiveCount<'t> {
         Effective { count: self.count(), read, warning }
     }
 
-    /// Lets go of what is remembered about pieces that are not there any more.
+    /// Forgets the pieces that are gone.
     pub fn forget_dropped(&mut self) {
         self.known.clear();
     }
@@ -188,7 +188,7 @@ impl<'t> EffectiveCount<'t> {
         }
     }
 
-    /// Bounds the memory of pieces that went away by that of pieces that are there.
+    /// Keeps at most as many gone pieces as present ones.
     fn shed(&mut self) {
         const SPARE: usize = 64;
         if self.known.len() > self.pieces.len().saturating_mul(2).saturating_add(SPARE) {

@@ -25,8 +25,8 @@ pub fn estimate_thought(text: &str) -> u64 {
     estimate.total()
 }
 
-/// Estimates the tokens of a thought: from its text, else from the opaque payload that stands for it. A signature beside
-/// a text says nothing of its own. `None` where there is neither.
+/// Estimates the tokens of a thought: from its text, else from the opaque payload that stands for it. A signature
+/// beside a text adds no tokens. `None` where there is neither.
 #[must_use]
 pub fn estimate_thinking(thinking: &Thinking) -> Option<u64> {
     match thinking.thought.is_empty() {
@@ -49,7 +49,7 @@ impl ThoughtEstimate {
         self.twelfths += ascii * ASCII + other * OTHER;
     }
 
-    /// The estimate of what was appended so far.
+    /// The estimate of the text so far.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.twelfths.div_ceil(TOKEN)
@@ -68,7 +68,7 @@ impl ThoughtEstimate {
 /// answer's blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnswerEstimate {
-    /// Of the thoughts that ended.
+    /// The tokens of the thoughts that ended.
     ended: u64,
     /// Of these, what is known from payloads only.
     sealed: u64,
