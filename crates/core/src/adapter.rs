@@ -43,8 +43,8 @@ pub struct ReasoningStreamAdapter {
 }
 
 impl ReasoningStreamAdapter {
-    /// The adapter for a message: the provider's own reading where the provider is known, else the reading of
-    /// chat completions with thoughts between `<think>` tags, which is what unknown servers send.
+    /// The adapter for a message: the provider's own reading if the provider is known, else the reading of chat
+    /// completions with thoughts between `<think>` tags, the usual form of unknown servers.
     #[must_use]
     pub fn resolve(model: &str, provider: &str) -> Self {
         let endpoint = provider::find(provider).and_then(|it| Some((it, it.endpoint(None)?)));
@@ -117,7 +117,7 @@ impl ReasoningAccumulator {
         Self::default()
     }
 
-    /// All reasoning so far. A line feed stands between two thoughts.
+    /// All reasoning so far. A line feed separates two thoughts.
     #[must_use]
     pub fn reasoning_text(&self) -> &str {
         &self.reasoning

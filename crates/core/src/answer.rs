@@ -5,10 +5,10 @@ use crate::json::{Extra, Raw};
 use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
 
-/// Note on an answer: an object with what stood beside its message.
+/// Note on an answer: an object with the members beside its message.
 pub(crate) const BESIDE: &str = "choice";
 
-/// The member of an answer that says why it was refused: the category, the explanation, a model to ask instead.
+/// The member of an answer with the reason of a refusal: the category, the explanation, a model to ask instead.
 pub(crate) const REFUSAL_DETAILS: &str = "stop_details";
 
 /// One response, read whole or folded from a stream.
@@ -16,11 +16,11 @@ pub(crate) const REFUSAL_DETAILS: &str = "stop_details";
 pub struct Answer {
     /// The blocks, in wire order.
     pub blocks: Vec<Block>,
-    /// Token counts, where the provider gave any.
+    /// Token counts, if the provider gave any.
     pub usage: Option<Usage>,
     /// The provider's word for why the answer ended.
     pub finish_reason: Option<String>,
-    /// The model that the provider says answered.
+    /// The model that answered, by the provider's report.
     pub model: Option<String>,
     /// The response's own id.
     pub response_id: Option<String>,
@@ -32,7 +32,7 @@ pub struct Answer {
     pub tool_plan: Option<String>,
     /// An opaque payload on the message as a whole.
     pub message_signature: Option<String>,
-    /// The further choices where more than one was asked for; this answer is the first.
+    /// The further choices, if several were requested; this answer is the first.
     pub choices: Vec<Answer>,
     /// Fields of the response that have no name here.
     pub extra: Extra,

@@ -14,7 +14,7 @@ pub enum Speaker {
     Ai,
     /// The person, or the program that asks.
     Human,
-    /// Instructions that stand above the conversation.
+    /// Instructions above the conversation.
     System,
     /// Results of tools.
     Tool,
@@ -35,7 +35,7 @@ pub struct Content {
     pub finish_reason: Option<String>,
     /// Token counts of the answer.
     pub usage: Option<Usage>,
-    /// An opaque payload on the message as a whole, on wires where text has no room for one.
+    /// An opaque payload on the message as a whole, on wires whose texts cannot carry one.
     pub signature: Option<String>,
     /// It is about tools although no block shows it: it was in one message with their results, or describes calls
     /// or results in words. So it begins no turn, and in its turn tools were called.
@@ -99,7 +99,7 @@ impl Content {
     }
 }
 
-/// The origin of an answer. A thought may only go back to where it can be read.
+/// The origin of an answer. A thought may only go back to a target that can read it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The provider's id.
@@ -108,7 +108,7 @@ pub struct Origin {
     pub endpoint: String,
     /// The model's own name.
     pub model: String,
-    /// The account boundary, where opaque payloads are bound to one.
+    /// The account boundary, if opaque payloads are bound to an account.
     pub account: Option<String>,
 }
 
@@ -215,7 +215,7 @@ pub struct Thinking {
     pub detail_type: Option<String>,
     /// The `index` of a `reasoning_details` entry.
     pub index: Option<u64>,
-    /// The block ended before it was complete; it must not be replayed where it is signed.
+    /// The block ended before it was complete; a signed one must not be replayed.
     pub partial: bool,
     /// How long the thought took, in milliseconds, as its reader saw it.
     pub duration_ms: Option<u64>,
@@ -340,7 +340,7 @@ impl Default for Parameters {
 pub struct ToolResponse {
     /// The id of the call it answers.
     pub call_id: Option<String>,
-    /// The tool's name, where the wire says it.
+    /// The tool's name, if the wire has it.
     pub name: Option<String>,
     /// The result.
     pub result: ToolResult,
@@ -415,7 +415,7 @@ impl ToolResult {
 /// An image, a sound or a file, inline or by address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Media {
-    /// The MIME type; empty when the wire does not say.
+    /// The MIME type; empty if the wire has none.
     pub media_type: String,
     /// The source of the bytes.
     pub source: MediaSource,
@@ -439,14 +439,14 @@ pub struct Other {
     pub wire: &'static str,
     /// The wire's own name for it.
     pub kind: String,
-    /// The block as it stood on the wire.
+    /// The block in its wire's form.
     pub raw: Raw,
     /// Notes of the wire about its original place. They are never sent.
     pub notes: Extra,
 }
 
 impl Other {
-    /// A block as it stood on the wire.
+    /// A block in its wire's form.
     #[must_use]
     pub fn new(wire: &'static str, kind: impl Into<String>, raw: Raw) -> Self {
         Other { wire, kind: kind.into(), raw, notes: Extra::default() }
@@ -466,7 +466,8 @@ impl Other {
     }
 }
 
-/// Appends a thought to others that share one field: a line feed stands between two texts, and an empty one adds nothing.
+/// Appends a thought to others that share one field: a line feed separates two texts, and an empty text adds no line
+/// feed.
 pub(crate) fn push_thought(joined: &mut String, thought: &str) {
     if !joined.is_empty() && !thought.is_empty() {
         joined.push('\n');

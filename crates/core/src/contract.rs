@@ -16,7 +16,7 @@ const FILLERS: [&str; 4] = [
     "Y29udGV4dF9lbmdpbmVlcmluZ19pc190aGVfd2F5X3RvX2dv",
 ];
 
-/// Whether a payload only stands where one should be.
+/// Whether a payload is only a placeholder for a missing one.
 pub(crate) fn is_filler(payload: &str) -> bool {
     FILLERS.contains(&payload.trim_end_matches('='))
 }
@@ -74,7 +74,7 @@ pub enum Level {
     Anchor,
     /// The identical history with the identical visible answer.
     History,
-    /// The next answer names the record as its parent, and what can be seen is equal.
+    /// The next answer names the record as its parent, and the visible parts are equal.
     #[default]
     Parent,
 }
@@ -137,8 +137,8 @@ pub enum Readable {
 /// The description in words of an answer whose demanded thought is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Told {
-    /// Its calls in its own text, and what they gave in a message of the user's. For contracts that demand thoughts
-    /// only of messages with calls: an answer without calls stays as it is.
+    /// Its calls become words in its own text, and their results words in a user message. For contracts that demand
+    /// thoughts only of messages with calls: an answer without calls stays as it is.
     InAnswer,
     /// All of it in a message of the user's, so that no message of the model's is left without its thought. An answer
     /// without calls is quoted right before the user's next message.
@@ -165,11 +165,11 @@ impl Told {
 /// other answers have too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WeakIds {
-    /// `functions.NAME:N`, where N counts the calls of the conversation.
+    /// `functions.NAME:N`; N counts the calls of the conversation.
     Counted,
-    /// `NAME:N`, where N counts the calls of the answer.
+    /// `NAME:N`; N counts the calls of the answer.
     Placed,
-    /// They may have any form, and with it repeat: `callN`, where N has five digits and counts the calls of the
+    /// They may have any form, and with it repeat: `callN`; N has five digits and counts the calls of the
     /// conversation. Every API takes that, Mistral's too, whose ids are nine letters and digits.
     Any,
 }
@@ -186,7 +186,7 @@ impl WeakIds {
     }
 }
 
-/// Whether a model has this name, with whatever hosts write around it. A number right behind it is another generation,
+/// Whether a model has this name, ignoring the parts that hosts add. A number right behind it is another generation,
 /// unless it is a date.
 fn is_called(model: &str, name: &str) -> bool {
     let lower = model.to_ascii_lowercase();
@@ -206,8 +206,8 @@ pub(crate) fn is_kin(its: &Origin, ours: &Origin) -> bool {
 
 /// The demands of one model on the thoughts in a request.
 ///
-/// Names are `'static`, so that contracts are plain data; whoever reads a user's own from a configuration keeps its
-/// few words for the life of the process.
+/// Names are `'static`, so that contracts are plain data; a reader of user contracts keeps their few words for the
+/// life of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Contract {
     /// The messages whose reasoning goes back.
@@ -228,7 +228,7 @@ pub struct Contract {
     pub never_empty: bool,
     /// Thoughts are sealed with opaque payloads, and only sealed ones may go back.
     pub signed: bool,
-    /// Thoughts without a payload may go back beside the sealed ones: everything as it came.
+    /// Thoughts without a payload may go back beside the sealed ones, unchanged.
     pub unsealed: bool,
     /// Every thought is bound to everything before it: only the oldest may be left out.
     pub bound: bool,
@@ -244,12 +244,13 @@ pub struct Contract {
     pub only_when_on: bool,
     /// The thoughts that the model can read.
     pub readable: Readable,
-    /// Further models whose thoughts the model reads, where it is only its own otherwise: their names, and dated ones.
+    /// Further models whose thoughts the model reads, if it otherwise reads only its own: their names, and dated
+    /// ones.
     pub reads: &'static [&'static str],
     /// The weakest way of finding a lost thought that is good enough.
     pub level: Level,
-    /// The provider's call ids are weak and have this form: where thoughts go back, unique ids are minted for the caller
-    /// in their place.
+    /// The provider's call ids are weak and have this form: if thoughts go back, callers get minted unique ids
+    /// instead.
     pub tickets: Option<WeakIds>,
     /// A JSON object of flags that only make the provider keep the returned thoughts; merged into the request.
     pub flags: Option<&'static str>,
@@ -411,8 +412,8 @@ impl Contract {
         self.returns == Return::Never && !self.source.is_empty()
     }
 
-    /// A few words for lists: whose reasoning goes back, where the provider refuses a request without it, and how it
-    /// goes: `all, required in current-turn, signed` or `tool-calls, required, reasoning_content`.
+    /// A few words for lists: the messages whose reasoning goes back, the messages that are refused without it, and
+    /// its form: `all, required in current-turn, signed` or `tool-calls, required, reasoning_content`.
     #[must_use]
     pub fn summary(&self) -> String {
         let mut words = vec![self.returns.as_str().to_owned()];

@@ -76,7 +76,7 @@ pub fn response(from: &'static dyn Wire, to: &'static dyn Wire, body: &[u8]) -> 
 
 /// Translates one streamed answer, piece by piece.
 ///
-/// A body that stays on its wire stays as it is, also where it broke off: whoever reads it sees that for himself.
+/// A body that stays on its wire is not changed, even if it broke off, because its reader can see that.
 #[derive(Debug)]
 pub struct StreamConverter {
     is_same: bool,
@@ -99,7 +99,7 @@ impl StreamConverter {
         Self { is_same: from.id() == to.id(), said, heard: Pipeline::new(reader(to)) }
     }
 
-    /// Takes the next bytes and appends what they mean on the other wire.
+    /// Takes the next bytes, and appends their translation.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         if self.is_same {
             out.extend_from_slice(bytes);
@@ -144,7 +144,7 @@ fn lost(said: &Answer, heard: &Answer) -> Vec<String> {
     lost
 }
 
-/// The names of what an answer holds, one for each time that it does.
+/// The names of the parts of an answer, one entry for each occurrence.
 fn inventory(answer: &Answer) -> Vec<String> {
     let mut names = Vec::new();
     for block in &answer.blocks {

@@ -2,7 +2,7 @@
 //!
 //! This is the one list. The terminal, messages of the gateway and the viewer's page use it (`web/reasoning.js`,
 //! which a test here compares). Joiners and the two emoji selectors are not in it, because languages and emoji need
-//! them; the page names them where they join nothing.
+//! them; the page names joiners that join nothing.
 //!
 //! Source: Default_Ignorable_Code_Point and Bidi_Control of Unicode 16, line and paragraph separators, and the
 //! annotation characters.

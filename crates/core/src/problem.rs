@@ -8,7 +8,7 @@ use std::fmt;
 pub enum ProblemCode {
     /// A guard against hostile upstreams was reached; earlier data was kept.
     CapReached,
-    /// A tokenizer or another optional aid failed; a documented stand-in was used.
+    /// A tokenizer or another optional aid failed; a documented substitute was used.
     Fallback,
     /// A frame, an event or a body that could not be read; it was skipped, or kept raw.
     Malformed,

@@ -1,10 +1,10 @@
 //! Reads a response body of any form: whole, streamed, or an error.
 //!
-//! [`Reader`] takes the body's bytes as they come and gives the wire's events, cut into messages by
-//! [`frame`], decoded by the [`wire`], and with thoughts taken out of visible text by
-//! [`tags`](crate::tags) where the model thinks in tags. Whether a body is a stream, one value or an error page is seen from
-//! its first bytes unless the caller knows it. The reader only tells events: what they amount to, and how the answer ended,
-//! is the matter of [`pipeline`](crate::pipeline).
+//! [`Reader`] takes the body's bytes as they come and gives the wire's events: cut into messages by [`frame`],
+//! decoded by the [`wire`], and with thoughts taken out of visible text by [`tags`](crate::tags) if the model thinks
+//! in tags. Whether a body is a stream, one value or an error page is seen from its first bytes unless the caller
+//! knows it. The reader only reports events; [`pipeline`](crate::pipeline) collects them and finds out how the answer
+//! ended.
 
 use crate::event::{Event, Sink};
 use crate::frame::{self, Frame, FrameProblem, Framer, Framing, MessageKind};
@@ -164,7 +164,7 @@ impl Reader {
         }
     }
 
-    /// Whether the body was one value that is no answer of the wire, which its end said.
+    /// Whether the body was one value that is not an answer of the wire; known at its end.
     pub(crate) fn is_none(&self) -> bool {
         self.is_none
     }
@@ -254,7 +254,7 @@ fn take(frame: Frame<'_>, decoder: &mut dyn Decode, sink: &mut dyn Sink) -> bool
             sink.event(Event::Problem(&problem.at(name)));
             true
         }
-        // An event that the end of the body cut in two; that the stream is truncated, the decoder says at its end.
+        // The end of the body cut this event in two; the decoder reports at its end that the stream is truncated.
         Frame::Event(event) if event.unterminated && is_cut(event.data) => false,
         Frame::Event(event) => {
             decoder.message(event.event, event.data, sink);

@@ -79,7 +79,7 @@ pub enum Tool {
     Other {
         /// The wire it is written for.
         wire: &'static str,
-        /// The tool as it stood on the wire.
+        /// The tool in its wire's form.
         raw: Raw,
     },
 }
@@ -99,7 +99,7 @@ pub enum ToolChoice {
     Other {
         /// The wire.
         wire: &'static str,
-        /// The value as it stood.
+        /// The value in its wire's form.
         raw: Raw,
     },
 }
@@ -111,7 +111,7 @@ pub enum AnswerFormat {
     Json,
     /// JSON of this schema.
     Schema {
-        /// The schema's name, where the wire wants one.
+        /// The schema's name, if the wire wants one.
         name: Option<String>,
         /// The JSON schema.
         schema: Raw,
@@ -122,7 +122,7 @@ pub enum AnswerFormat {
     Other {
         /// The wire.
         wire: &'static str,
-        /// The value as it stood.
+        /// The value in its wire's form.
         raw: Raw,
     },
 }
@@ -138,6 +138,6 @@ pub struct ReasoningAsk {
     pub max_tokens: Option<u64>,
     /// Whether readable thoughts are wanted (`include_thoughts`, `display`, `summary`).
     pub show: Option<bool>,
-    /// The wire's own fields as they stood, so that the same wire gets them back unchanged.
+    /// The wire's own fields, unchanged, so that the same wire gets them back.
     pub fields: Extra,
 }

@@ -41,7 +41,7 @@ impl AnswerSize {
 /// The tokens of an answer that is over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// The provider's counts, with estimates where it has none.
+    /// The provider's counts, with estimates for missing ones.
     pub usage: Usage,
     /// The thoughts'.
     pub reasoning: TokenCount,
@@ -99,7 +99,7 @@ impl Settled {
             usage.is_reasoning_apart = false;
             usage.total_tokens = None;
         } else if known != usage.reasoning_tokens {
-            // An estimate changes nothing about what the provider counted in all.
+            // An estimate does not change the provider's total.
             usage.output_tokens = output;
             usage.is_reasoning_apart = false;
         }
@@ -131,7 +131,7 @@ fn thoughts(usage: &Usage, estimate: u64, is_whole: bool) -> TokenCount {
 }
 
 impl Default for TokenCount {
-    /// Nothing, as far as anybody knows.
+    /// No known tokens.
     fn default() -> Self {
         TokenCount { tokens: 0, source: TokenSource::Estimated }
     }

@@ -1,7 +1,8 @@
-//! Token counts as the provider reported them, and what they come to.
+//! Token counts as the provider reported them, and their sums.
 //!
 //! Whether reasoning and cached tokens are inside the other counts or beside them differs by wire and provider. Every
-//! sum (of a trace, a budget, a limit, a price, a metric, a screen) is taken from here, so that it is the same everywhere.
+//! sum (of a trace, a budget, a limit, a price, a metric, a screen) is taken from here, so that it is the same
+//! everywhere.
 
 use crate::json::Raw;
 
@@ -37,13 +38,13 @@ pub struct Usage {
     pub is_early: bool,
     /// The provider reports a tier or a speed that has a price of its own.
     pub is_priced_apart: bool,
-    /// The usage object as it stood on the wire, merged over the events of a stream where the wire splits it.
+    /// The usage object in its wire's form, merged over the events of a stream if the wire splits it.
     pub raw: Option<Raw>,
 }
 
 impl Usage {
     /// Request tokens that no cache gave or took, those of the provider's tools included. Most providers count cached
-    /// tokens into the request's; where the total shows that this one does not, its number stands.
+    /// tokens into the request's; if the total shows that this one does not, its number counts.
     #[must_use]
     pub fn uncached_input_tokens(&self) -> Option<u64> {
         let input = self.input_tokens?;
@@ -60,7 +61,7 @@ impl Usage {
         Some(self.uncached_input_tokens()?.saturating_add(self.cached()))
     }
 
-    /// The provider's own total, else what its counts come to; that, too, where the total is less.
+    /// The provider's own total, or the sum of its counts if there is no total or the total is less.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
         let (input, output) =
@@ -93,7 +94,7 @@ impl Usage {
         (self.output_tokens, self.reasoning_tokens, self.total_tokens) = (None, None, None);
     }
 
-    /// Whether an answer can have taken what its provider counted.
+    /// Whether the provider's counts are possible for an answer.
     #[must_use]
     pub fn is_plausible(&self) -> bool {
         let given = [self.reasoning_tokens, self.output_tokens];

@@ -124,8 +124,8 @@ impl Why {
         }
     }
 
-    /// The form in a trace: a JSON object, or an empty text if no request was sent. The words of what differs stand
-    /// apart from the rest, for whoever may not see thoughts.
+    /// The form in a trace: a JSON object, or an empty text if no request was sent. The texts of differences are
+    /// apart from the rest, for people who may not see thoughts.
     #[must_use]
     pub fn masked(&self, masker: &Masker) -> Masked<String> {
         if self.ways.is_empty() {
@@ -158,7 +158,7 @@ impl Why {
             });
             w.key("untranslated").array(|w| untranslated.iter().for_each(|it| w.str(it)));
         });
-        // Reasons and names may hold what a client or a provider chose.
+        // Reasons and names may contain text of a client or a provider.
         Masked::by(masker, &w.finish())
     }
 

@@ -1,7 +1,7 @@
 //! Whether a body that goes out lets its model think, and how many answers it asks for.
 //!
-//! A budget asks the body and not its caller's words: a body may say both yes and no, and its model may not listen to
-//! no.
+//! A budget checks the body instead of its caller's parameters: a body may contain both yes and no, and its model may
+//! ignore the no.
 
 use crate::contract::Return;
 use crate::json::{Doc, Val};
@@ -9,7 +9,7 @@ use crate::provider::ModelRule;
 
 /// Words in names of members that are about thinking.
 pub(super) const ABOUT: [&str; 5] = ["reason", "think", "effort", "template", "prompt_mode"];
-/// Members that say which thoughts are shown or kept, and not how much is thought.
+/// Members that control which thoughts are shown or kept, but not the amount of thinking.
 pub(super) const SHOWN: [&str; 20] = [
     "clear_thinking",
     "display",
@@ -40,9 +40,9 @@ const ANSWERS: u64 = 128;
 
 /// Whether the answer to this body may hold a thought, as far as the rule of its model knows.
 ///
-/// It holds no thought if the rule says that the model never thinks, if the model does not think by default and the
-/// body does not ask for it, or if the body says off in the rule's own form and does not contradict it. An unknown
-/// model may think.
+/// It holds no thought in three cases: the rule says that the model never thinks; the model does not think by default
+/// and the body does not ask for it; or the body is off in the rule's own form and has no contradicting member. An
+/// unknown model may think.
 pub(super) fn may_think(rule: &ModelRule, body: Val<'_>) -> bool {
     let form = &rule.thinking;
     let is_formless = form.on.is_none()
@@ -87,7 +87,7 @@ fn number(value: Val<'_>) -> Option<u64> {
     (1..=ANSWERS).rev().find(|whole| number > (*whole as f64) - 1.0)
 }
 
-/// Whether the body asks for thinking anywhere, but for what its `off` form says.
+/// Whether the body asks for thinking anywhere, apart from the members of its `off` form.
 fn asks(body: Val<'_>, off: Option<Val<'_>>, is_about: bool) -> bool {
     body.entries().any(|(key, value)| {
         let off = off.and_then(|off| off.get(&key));

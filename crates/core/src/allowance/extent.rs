@@ -1,7 +1,7 @@
 //! How many tokens the answers to a body may take, read from the body that goes out for the model that gets it.
 //!
-//! Budgets, limits of tokens per minute and sums in dollars all reserve by this. Only two members lower it: a cap on the
-//! whole answer in the words of the body's own wire, and a cap on the thought where the provider guarantees it. All
+//! Budgets, limits of tokens per minute and sums in dollars all reserve by this. Only two members lower it: a cap on
+//! the whole answer in the words of the body's own wire, and a cap on the thought that the provider guarantees. All
 //! other caps are wishes that a model may not know or not keep.
 
 use super::body::{answers, may_think};

@@ -14,11 +14,11 @@ const LITTLE: u64 = 1_024;
 const DEGREE: [&str; 4] = ["effort", "level", "reason", "think"];
 const CAP: [&str; 3] = ["budget", "effort", "token"];
 
-/// Makes little of what a caller asks for.
+/// Lowers the caller's amounts of thinking.
 pub(crate) fn lower(ask: &mut ReasoningAsk) {
     ask.effort = ask.effort.map(|effort| effort.min(Effort::Low));
     ask.max_tokens = ask.max_tokens.map(|tokens| tokens.min(LITTLE));
-    // A wire that writes its own fields as they stood is to find them so.
+    // A wire writes its own fields unchanged, so they are lowered as well.
     for (key, value) in &mut ask.fields.fields {
         let whole = Raw::build(|w| w.object(|w| w.field_raw(key, value)));
         let whole = whole.doc();
@@ -61,7 +61,7 @@ fn less(object: Val<'_>, is_about: bool) -> Option<Raw> {
     has_any.then_some(patch)
 }
 
-/// A low effort in place of a higher one, in capitals where that is.
+/// A low effort in place of a higher one, in capitals if that one is.
 fn degree(value: Val<'_>) -> Option<Raw> {
     let word = value.as_str()?;
     Effort::parse(&word).filter(|effort| *effort > Effort::Low)?;

@@ -14,7 +14,8 @@ pub(super) fn answers(matches: &Matches<'_>, answers: &mut [Decision]) {
         let step = matches.question.steps.get(index).filter(|step: &&Step| step.ticket.is_none());
         step.and_then(|step| step.own)
     };
-    // A client that keeps its thoughts itself, and of which not all are known: what they are bound to is not known.
+    // The client keeps its thoughts itself, but not all of them have records, so it is unknown which messages they
+    // are bound to.
     let mut places = answers.iter().enumerate();
     let keeps_own = places.any(|(index, it)| {
         it.action == Action::Keep && own(index).is_some() && it.evidence.is_empty()

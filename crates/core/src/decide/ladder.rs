@@ -1,13 +1,13 @@
 //! Substitutes for demanded thoughts that are missing.
 //!
-//! A ladder, which is gone down only as far as need be: the value that the provider documents for calls of other
-//! models; the answers that lack their thoughts told in words, in their places, with thinking on and all other
-//! thoughts sent; thinking off for this request; else the request goes as it is. No substitute imitates a thought,
-//! and the words only describe visible parts.
+//! The ladder has these steps, and a request takes no more of them than necessary: the value that the provider
+//! documents for calls of other models; a description in words, in place of the answers that lack their thoughts,
+//! with thinking on and all other thoughts sent; thinking off for this request; else the request goes as it is. No
+//! substitute imitates a thought, and the words only describe visible parts.
 //!
-//! Words have a trap: a model whose own last call became "the tool gave ..." may call again, and for ever where that
-//! call is lost, too. So a loop whose newest answers are lost one after another goes on without thinking, where it
-//! can.
+//! Words have a trap: a model whose own last call became "the tool gave ..." may call again, and endlessly if that
+//! call's thought is lost, too. So a loop whose newest answers are lost one after another continues without thinking,
+//! if the model allows that.
 
 use super::told::{can_tell, tell};
 use super::{Input, Looked};
@@ -19,7 +19,7 @@ use crate::restore::Step;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// So many lost answers in a row, up to the newest, are a loop that loses whatever the model says.
+/// This number of lost answers in a row, up to the newest, means that every later thought will be lost, too.
 pub(super) const LOSES_ALL: usize = 2;
 
 /// An answer in a request without the thought that its model demands.
@@ -46,7 +46,7 @@ pub(super) fn why(action: Action) -> Option<Why> {
 /// The substitute for missing thoughts in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fallback {
-    /// The provider's documented value goes where a payload is missing.
+    /// The provider's documented value replaces a missing payload.
     Bypass(&'static str),
     /// There is no substitute.
     None,
@@ -56,12 +56,12 @@ pub(super) enum Fallback {
     Tell(Told),
 }
 
-/// The answers whose demanded thoughts are missing, and the answers that were described in words once, whatever the
-/// provider demands now.
+/// The answers whose demanded thoughts are missing, and the answers that were described in words once, even if the
+/// provider no longer demands the thoughts.
 pub(super) fn lacking(input: &Input<'_>, answers: &[Decision]) -> Vec<Lacking> {
     let contract = input.contract();
     let lacking = input.steps().iter().zip(answers).filter_map(|(step, answer)| {
-        // A fragment of an answer goes with its first one, and what the client sends of a thought stays.
+        // A fragment of an answer follows its first one, and a thought of the client stays.
         let is_there = answer.action.is_sent() || answer.action == Action::GoesOn;
         let is_told = answer.lasting == Some(Lasting::Told) && !is_there;
         let is_silent = contract.never_empty && answer.action == Action::Empty;
@@ -189,7 +189,8 @@ impl Fallback {
     }
 }
 
-/// Says where thoughts are lacking. A documented value is a block's, of which it is decided already whether it is sent.
+/// Reports the answers that lack thoughts. A documented value is a block's, of which it is decided already whether it
+/// is sent.
 pub(super) fn explain(laddered: &[Decision], decisions: &mut Vec<Decision>) {
     for done in laddered {
         if done.action != Action::Bypass {

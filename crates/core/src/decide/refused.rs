@@ -63,7 +63,7 @@ pub struct PutBack {
     pub(super) has_own: bool,
 }
 
-/// A record, and what it can be known by.
+/// A record, and the names that a refusal may use for it.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Known {
     record: String,
@@ -118,8 +118,8 @@ impl PutBack {
         self.has_own
     }
 
-    /// The repair that a refusal of `body` asks for, by the tables or, in other words, by what it names. If the
-    /// client's own thought may be at fault, the client's thoughts give way first.
+    /// The repair that a refusal of `body` asks for, by the tables, or by the parts that it names. If the client's
+    /// own thought may be at fault, the client's thoughts give way first.
     #[must_use]
     pub fn repair(&self, refusal: &str, body: &[u8], target: &Target) -> Option<Repair> {
         let Some(repair) = Repair::of(refusal) else {

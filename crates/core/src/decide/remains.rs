@@ -1,5 +1,5 @@
-//! Reasoning in members that no reader has a place for: other spellings, payloads on blocks that have none on their
-//! wire, what proxies put beside a message.
+//! Reasoning in unknown members: other spellings, payloads on blocks that have none on their wire, and members that
+//! proxies add to a message.
 
 use crate::json::{Extra, Raw, Val};
 use crate::wire::is_reasoning;
@@ -13,7 +13,7 @@ const NOT_IN_RAW: &str = "encrypted_content";
 /// The members that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Which {
-    /// All, those included that say nothing: `null`, an empty text, a mark of ours.
+    /// All, including empty ones: `null`, an empty text, a mark of ours.
     All,
     /// Members with content.
     Saying,
@@ -36,7 +36,7 @@ pub(super) fn take_out(extra: &mut Extra) {
         let is_changed = replace(key, value);
         !(is_changed && value.as_str() == "{}")
     });
-    // A note says something by being there.
+    // The presence of a note already has a meaning.
     for (key, value) in &mut extra.notes {
         replace(key, value);
     }
@@ -75,7 +75,7 @@ fn counts(key: &str, value: Val<'_>, which: Which) -> bool {
     is_one(key, value) && (which == Which::All || says())
 }
 
-/// A flag that says that something is no thought stays.
+/// A flag that marks something as no thought stays.
 fn is_one(key: &str, value: Val<'_>) -> bool {
     is_reasoning(key) && value.as_bool() != Some(false)
 }

@@ -16,7 +16,7 @@ pub enum Repair {
     Replace,
     /// The turn cannot go on with thinking: it goes on without.
     Off,
-    /// Thoughts are demanded, in this field and with this for an empty one where the wire leaves that open.
+    /// Thoughts are demanded, in this field and with this value for an empty one, if the wire leaves that open.
     Return(Option<(&'static str, &'static str)>),
     /// Calls must carry their signatures.
     Sign,
@@ -47,7 +47,7 @@ impl Repair {
         matches!(self, Repair::Omit | Repair::Replace)
     }
 
-    /// Whether it says something about the model, and not only about one conversation.
+    /// Whether it teaches about the model, and not only about one conversation.
     #[must_use]
     pub fn is_learned(self) -> bool {
         self.fact().is_some()
@@ -67,7 +67,7 @@ impl Repair {
         }
     }
 
-    /// The contract that it teaches; `None` where it says nothing about the model.
+    /// The contract that it teaches; `None` if it does not concern the model.
     fn contract(self, contract: Contract) -> Option<Contract> {
         let demanded = Contract { returns: Return::All, required: true, ..contract };
         let learned = match self {
@@ -96,7 +96,7 @@ impl Repair {
         Some(learned.stated("the provider's refusal"))
     }
 
-    /// The model as this teaches it; `None` where it teaches nothing.
+    /// The model with this lesson applied; `None` if there is no lesson.
     #[must_use]
     pub fn taught_to(self, target: &Target) -> Option<Target> {
         let mut taught = target.clone();

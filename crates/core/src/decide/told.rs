@@ -1,4 +1,4 @@
-//! An answer told in words, with what its calls gave.
+//! Describes an answer in words, with the results of its calls.
 //!
 //! The text depends only on the answer and on the messages up to the next answer, so that the same history always
 //! gives the same words. The description counts as calls and results in every decision: it begins no turn.
@@ -80,7 +80,7 @@ fn in_answer(content: &mut Content) {
     (content.blocks, content.about_tools) = (words.blocks, true);
 }
 
-/// Tells what the calls gave behind these words, in the place of the first result. Returns the words if there is no
+/// Adds the results of the calls to these words, in the place of the first result. Returns the words if there is no
 /// result.
 fn results(mut words: Words, calls: &[ToolCall], behind: &mut [Content]) -> Option<Words> {
     let count = behind.iter().take_while(|content| content.speaker == Speaker::Tool).count();

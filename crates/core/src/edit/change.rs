@@ -24,7 +24,7 @@ pub enum What {
     Remove,
     /// It is a call and gets this id, or none; a result, and it answers the call with this id.
     Rename(Option<String>),
-    /// It is a text and says this.
+    /// The text becomes this one.
     Say(String),
     /// The opaque payload on it becomes this one, or goes; of a thought all payloads.
     Sign(Option<String>),

@@ -58,7 +58,7 @@ fn groups(
     list.items().enumerate().map(group).collect()
 }
 
-/// Instructions that say something are a message of their own.
+/// Instructions with content are a message of their own.
 fn has_instruction(body: Val<'_>) -> bool {
     let said =
         ["systemInstruction", "system_instruction"].into_iter().filter_map(|key| body.some(key));

@@ -47,7 +47,7 @@ impl ListEdit {
         self.inserted.is_empty() && self.removed.iter().all(|removed| *removed)
     }
 
-    /// Says the edits.
+    /// Adds the edits to `draft`.
     pub fn finish(mut self, draft: &mut Draft) {
         self.inserted.sort_by_key(|(index, _)| *index);
         let Some(first) = self.removed.iter().position(|removed| !removed) else {
@@ -79,8 +79,8 @@ impl ListEdit {
     }
 }
 
-/// Says that the member `key` of `object` has `value`, which must be JSON: in the old one's place, or before all
-/// others. If the member occurs several times, the last one is replaced, as readers use that one.
+/// Sets the member `key` of `object` to `value`, which must be JSON: in place of the old value, or before all other
+/// members. If the member occurs several times, the last one is replaced, as readers use that one.
 pub fn set_member(draft: &mut Draft, object: Val<'_>, key: &str, value: &str) {
     match object.get(key) {
         Some(old) => draft.replace(old.span(), value),

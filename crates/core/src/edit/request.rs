@@ -1,9 +1,9 @@
 //! Changes of thoughts and ids, carried out on the bytes of a request that stays on its wire.
 //!
-//! Only the messages that change are written, once as they are and once as they are to be; where the two differ, the
-//! caller's bytes are edited at the same place. So only the writer of each wire knows the form of a thought there,
-//! and untouched members keep their bytes. New members go before the other members of an object. The same message so
-//! becomes the same bytes at every place, and a request that grows at its end grows at its end upstream, too.
+//! Only changed messages are written, once before and once after the change; at the differences, the caller's bytes
+//! are edited. So only the writer of each wire knows the form of a thought there, and untouched members keep their
+//! bytes. New members go before the other members of an object. The same message so becomes the same bytes at every
+//! place, and a request that grows at its end grows at its end upstream, too.
 
 use super::change::{Change, changed};
 use super::layout::{Group, Layout};
@@ -21,7 +21,7 @@ use std::fmt;
 pub struct Additions<'a> {
     /// The model's name upstream, on wires that have it in the body.
     pub model: Option<&'a str>,
-    /// Objects whose members are added where the caller says nothing about them.
+    /// Objects whose members are added if the caller lacks them.
     pub fill: &'a [Raw],
 }
 
@@ -30,7 +30,7 @@ pub struct Additions<'a> {
 pub enum Unplaced {
     /// The wire, or this form of its requests, keeps no list of messages that could be edited.
     NoList,
-    /// The body is not what the contents were read from.
+    /// The body is not the source of the contents.
     OtherBody,
     /// Changes contradict each other.
     Overlap(Overlap),
@@ -192,7 +192,7 @@ fn fill(draft: &mut Draft, members: &mut ListEdit, object: Val<'_>, patch: Val<'
     }
 }
 
-/// Carries out on `body` what makes `after` of `before`.
+/// Applies the difference between `before` and `after` to `body`.
 fn splice(draft: &mut Draft, body: Val<'_>, before: Val<'_>, after: Val<'_>) {
     if before.raw() == after.raw() {
         return;

@@ -11,7 +11,7 @@ use crate::frame::{DEFAULT_LIMIT, Framing};
 use crate::json::{Doc, Raw, Val};
 use memchr::memchr;
 
-/// Says the edits of one message's payload.
+/// Adds the edits of one message's payload to a draft.
 pub type EditMessage<'e> = dyn FnMut(Val<'_>, &mut Draft) + 'e;
 
 /// Edits the messages of one stream.
@@ -65,7 +65,7 @@ impl StreamEdit {
         }
     }
 
-    /// The stream is over: appends what it broke off in, edited if it is whole.
+    /// Ends the stream: appends an unfinished last message, edited if it is whole.
     pub fn end(self, edit: &mut EditMessage<'_>, out: &mut Vec<u8>) {
         match self.framing {
             Framing::Sse => event_line(&self.carry, edit, out),
@@ -81,7 +81,7 @@ impl StreamEdit {
             Framing::Sse | Framing::Ndjson => memchr(b'\n', bytes)? + 1,
             Framing::EventStream => {
                 let total = u32::from_be_bytes(*bytes.first_chunk()?);
-                // Anything shorter is no message; it passes byte by byte, and its reader will say so.
+                // A shorter message is invalid; it passes byte by byte, and its reader reports the fault.
                 usize::try_from(total).ok().filter(|total| *total >= LEAST).unwrap_or(1)
             }
         };
@@ -149,7 +149,7 @@ fn edited_aws_message(message: &[u8], edit: &mut EditMessage<'_>) -> Option<Vec<
     Some(new)
 }
 
-/// Says that the model has this name, wherever a message of a response names it.
+/// Replaces the model's name, wherever a message of a response has it.
 pub fn rename_model(message: Val<'_>, name: &str, draft: &mut Draft) {
     let inside = ["message", "response"].into_iter().filter_map(|key| message.get(key));
     for object in std::iter::once(message).chain(inside) {
@@ -169,9 +169,9 @@ pub struct CallAt {
     pub place: Option<u64>,
 }
 
-/// Replaces the ids of tool calls, wherever a message of a response has them. `rename` is given the id and where the
-/// call stands, and gives the new id or none; a call of Gemini's or Ollama's that has no id gets one. The inside of a
-/// call is the model's own and is not searched.
+/// Replaces the ids of tool calls, wherever a message of a response has them. `rename` gets the id and the position
+/// of the call, and returns the new id or `None`; a call of Gemini's or Ollama's without an id gets one. The inside
+/// of a call is the model's own and is not searched.
 pub fn rename_calls(
     message: Val<'_>,
     rename: &mut dyn FnMut(&str, CallAt) -> Option<String>,

@@ -14,15 +14,15 @@ const WORDS: usize = 1024;
 /// So many bytes of a member's value are given at most.
 const VALUE: usize = 200;
 
-/// What differs.
+/// The differences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences {
     /// In the messages, in their order.
     pub list: Vec<Difference>,
     /// So many more there are.
     pub more: usize,
-    /// The members of the request beside its messages that say something else, each with its value as it goes out; of a
-    /// request that is written anew for another wire, none.
+    /// The members of the request beside its messages that changed, each with its outgoing value; empty for a request
+    /// that is newly written for another wire.
     pub members: Vec<(String, String)>,
 }
 
@@ -33,7 +33,7 @@ pub struct Difference {
     pub message: usize,
     /// The index of the block in the outgoing message; for a removed block, the index that it would have.
     pub block: usize,
-    /// As it came; `None`: it was put in.
+    /// The incoming block; `None` for an added block.
     pub came: Option<Side>,
     /// As it goes; `None`: it was left out.
     pub goes: Option<Side>,
@@ -72,7 +72,7 @@ impl Differences {
         found
     }
 
-    /// Takes note of members that are set to these values, where the request says something else.
+    /// Records members that are set to these values, if the request has other values.
     pub(super) fn set(&mut self, doc: &Doc<'_>, members: &Raw) {
         for (name, value) in members.doc().root().entries() {
             if doc.root().get(&name).is_none_or(|it| it.raw() != value.raw()) {

@@ -1,4 +1,4 @@
-//! How a request is treated, as its model's configuration or its caller says.
+//! The treatment of a request, by its model's configuration or its caller.
 
 /// The treatment of a demanded thought that is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl View {
         View::ALL.into_iter().find(|(name, _)| *name == text).map(|(_, view)| view)
     }
 
-    /// The field that it stands for, on wires that leave it open.
+    /// The name of the field, on wires that leave it open.
     pub(super) fn field(self) -> Option<&'static str> {
         match self {
             View::Hidden | View::Native => None,
@@ -77,7 +77,7 @@ pub enum Thoughts {
     /// As the caller asks.
     #[default]
     AsAsked,
-    /// Also where the caller says nothing about them.
+    /// Also if the caller does not mention them.
     Show,
 }
 
@@ -98,14 +98,14 @@ impl Thoughts {
 pub struct Handling {
     /// The treatment of thoughts that are not found.
     pub restore: Restore,
-    /// Everything is decided and counted, and the request goes as it came.
+    /// All decisions are made and counted, but the request goes as it came.
     pub dry_run: bool,
     /// The place for thoughts in the caller's answer; `None`: the place of its own wire, and unchanged on the model's
     /// own wire.
     pub view: Option<View>,
     /// Whether thoughts are asked for that the provider withholds.
     pub thoughts: Thoughts,
-    /// Restored thoughts beyond so many tokens (an estimate) stay out, the oldest first, where the contract does without
-    /// them; `None`: no limit.
+    /// Restored thoughts beyond this number of tokens (an estimate) stay out, the oldest first, unless the contract
+    /// demands them; `None`: no limit.
     pub max_restore_tokens: Option<u64>,
 }

@@ -11,8 +11,8 @@ use crate::settings::Resolved;
 const LONG: usize = 256;
 
 impl RequestContext<'_> {
-    /// The settings of the body that goes out: what it says of thinking, of caps, and of how many answers are wanted.
-    /// Lists, messages among them, and long texts are left out.
+    /// The settings of the outgoing body: thinking, caps, and the number of answers. Lists, messages among them, and
+    /// long texts are left out.
     #[must_use]
     pub fn head(&self) -> Raw {
         let Some(caller) = self.caller.filter(|_| self.is_own_wire()) else {

@@ -1,5 +1,5 @@
-//! Tickets in place of the ids of an answer's calls, where the model's contract says that the provider's own are weak,
-//! and in place of the signature of its thoughts, where the caller's wire wants one and the model's has none.
+//! Tickets in place of the ids of an answer's calls, if the model's contract calls the provider's own ids weak, and
+//! in place of the signature of its thoughts, if the caller's wire wants one and the model's has none.
 
 use crate::answer::Answer;
 use crate::content::{Block, Content, Thinking, ToolCall};
@@ -162,7 +162,7 @@ impl Mint {
         ToolCall { id: self.ticket(choice, at), ..call.clone() }
     }
 
-    /// Says the edits of a message of the answer.
+    /// Adds the edits of one message of the answer to `draft`.
     fn edit(&mut self, message: Val<'_>, draft: &mut Draft) {
         let mut rename = |native: &str, CallAt { choice, place }: CallAt| {
             let choice = usize::try_from(choice).unwrap_or(usize::MAX);
@@ -201,7 +201,7 @@ impl Mint {
         Some(ticket::mint(&self.secret, &record, call, self.of.calls?))
     }
 
-    /// Passes an event on, with a ticket if it ends a thought that says something and has no signature.
+    /// Passes an event on, with a ticket if it ends a thought that has content and no signature.
     fn thoughts(&mut self, choice: usize, event: Event<'_>, pass: &mut dyn FnMut(Event<'_>)) {
         match event {
             Event::ThinkingDelta { delta, .. } => {
@@ -246,13 +246,13 @@ pub(super) struct Edited {
 #[derive(Clone, Debug)]
 struct Changes {
     mint: Option<Mint>,
-    /// The name of the model that was asked for, where it has another.
+    /// The name of the requested model, if it has an alias.
     alias: Option<String>,
     wire: &'static dyn Wire,
 }
 
 impl Changes {
-    /// Says the edits of a message of the answer.
+    /// Adds the edits of one message of the answer to `draft`.
     fn edit(&mut self, message: Val<'_>, draft: &mut Draft) {
         self.mint.iter_mut().for_each(|mint| mint.edit(message, draft));
         self.alias.iter().for_each(|alias| rename_model(message, alias, draft));

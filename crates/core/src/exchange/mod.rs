@@ -1,8 +1,8 @@
 //! One request to a model and its answer, without any I/O, for each face.
 //!
 //! A *thought* is the reasoning of an answer: text, a seal (a signature or encrypted content), or both. Its *maker*
-//! is the model family that made it, with the host. A *contract* says which thoughts a model wants, demands and
-//! refuses; it is data of the model's rule. A *wire* is an API format. A *record* is what the gateway keeps of an
+//! is the model family that made it, with the host. A *contract* is the data of the model's rule about the thoughts
+//! that a model wants, demands and refuses. A *wire* is an API format. A *record* is the gateway's data about an
 //! answer: its thoughts, encrypted for one tenant, and digests of its text, calls and history, which find it again.
 //!
 //! All faces go through the same steps. They differ in the source of the conversation and in the receiver of the
@@ -324,7 +324,7 @@ impl<'d> RequestContext<'d> {
         self.request.stream
     }
 
-    /// Sets whether the answer is a stream. On some wires only the path says so, which the driver knows.
+    /// Sets whether the answer is a stream. On some wires only the path shows it, which the driver knows.
     pub fn set_stream(&mut self, stream: bool) {
         self.request.to_mut().stream = stream;
     }

@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::mem::take;
 use thinkthrough_mask::Masker;
 
-/// One request to a model, and its answer, without any I/O: whoever drives it moves the bytes.
+/// One request to a model, and its answer, without any I/O: the driver moves the bytes.
 ///
 /// ```
 /// use thinkthrough_core::content::{Content, Speaker};
@@ -67,7 +67,7 @@ pub struct Own<'d> {
     pub target: Target,
     /// The settings that hold.
     pub settings: Resolved,
-    /// Covers secrets in what users and tools wrote.
+    /// Covers secrets in the texts of users and tools.
     pub masker: Option<&'d Masker>,
     /// Compute how the outgoing request [differs](Prepared::differences) from the conversation.
     pub is_compared: bool,
@@ -93,7 +93,7 @@ impl<'d> Own<'d> {
 pub enum Ended<'d> {
     /// With an answer, or with a final failure.
     Done(Box<Finished>),
-    /// It was refused for what it says of thoughts. This one says it otherwise, and is to be sent.
+    /// It was refused for its thoughts. This repaired request is to be sent.
     Again(Box<Turn<'d>>),
 }
 
@@ -115,7 +115,7 @@ pub struct Finished {
     pub is_off: bool,
 }
 
-/// A refusal that is longer says no more.
+/// A longer refusal contains no further information.
 const LONGEST: usize = 64 * 1024;
 
 /// The request that would go out, by [`Own::outgoing`].
@@ -210,7 +210,7 @@ impl<'d> Turn<'d> {
         self.prepared.exchange.is_over()
     }
 
-    /// The answer is over. `cut` says why, when the transport broke off.
+    /// The answer is over. `cut` is the reason if the transport broke off.
     #[must_use]
     pub fn end(self, cut: Option<&str>, sink: &mut dyn Sink) -> Ended<'d> {
         match self.again() {
@@ -293,7 +293,7 @@ fn again(repair: Repair, target: &Target) -> Problem {
     Problem::new(ProblemCode::Fallback, format!("`{}` refused {what}", target.model))
 }
 
-/// The marks of the thoughts that this model refused, as its answers in the conversation say.
+/// The marks of the thoughts that this model refused, from its answers in the conversation.
 fn refused(contents: &[Content], model: &Origin) -> Vec<String> {
     let its = contents.iter().filter(|content| {
         content.origin.as_ref().is_some_and(|it| it.is_beside(model) && it.model == model.model)

@@ -1,4 +1,4 @@
-//! Results without an id, for APIs that identify a result only by it: Gemini's clients may say the name alone.
+//! Results without an id, for APIs that identify a result only by it: Gemini's clients may send the name alone.
 
 use crate::content::{Block, Content, Speaker, ToolResponse};
 use std::borrow::Cow;
@@ -44,7 +44,7 @@ pub(super) fn pair(mut contents: Cow<'_, [Content]>) -> Cow<'_, [Content]> {
     contents
 }
 
-/// The ids that results say from this message on, up to the next answer.
+/// The ids in results from this message on, up to the next answer.
 fn results(contents: &[Content], from: usize) -> BTreeSet<Option<String>> {
     let run = contents.iter().skip(from).take_while(|content| content.speaker != Speaker::Ai);
     let ids = run.flat_map(|content| &content.blocks).filter_map(|block| match block {

@@ -1,4 +1,4 @@
-//! Thoughts where the caller wants to find them, or nowhere.
+//! Moves thoughts to the place that the caller wants, or removes them.
 
 use super::handling::View;
 use crate::answer::Answer;

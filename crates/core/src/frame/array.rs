@@ -1,4 +1,4 @@
-//! A JSON array whose elements come one by one, as Google's APIs stream where no events are asked for.
+//! A JSON array whose elements arrive one by one, the form of Google's streams without server-sent events.
 
 use super::{Event, Frame, FrameProblem, recycle, text};
 
@@ -42,7 +42,7 @@ impl ArrayDecoder {
         }
     }
 
-    /// Says that the body has ended, and starts afresh.
+    /// Ends the body, and starts afresh.
     pub fn end(&mut self) {
         *self = Self::with_limit(self.limit);
     }

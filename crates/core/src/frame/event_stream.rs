@@ -41,7 +41,7 @@ pub enum EncodeError {
     HeaderName,
     /// A header's value has more than 65,535 bytes.
     HeaderValue,
-    /// The message would have more bytes than its length field can say.
+    /// The message would have more bytes than its length field can express.
     TooLong,
 }
 
@@ -87,7 +87,7 @@ impl EventStreamDecoder {
         }
     }
 
-    /// Says that the body has ended, reports a message that it cut off, and starts afresh.
+    /// Ends the body, reports a message that it cut off, and starts afresh.
     ///
     /// The bytes of such a message are not handed out, because its checksum is missing.
     pub fn end(&mut self, out: &mut dyn FnMut(Frame<'_>)) {
@@ -185,7 +185,7 @@ impl std::error::Error for EncodeError {}
 ///
 /// # Errors
 ///
-/// When a header or the whole message is longer than the format can say.
+/// When a header or the whole message is longer than the format allows.
 pub fn encode_message(
     headers: &[(&str, HeaderValue<'_>)],
     payload: &[u8],
@@ -213,7 +213,7 @@ pub fn encode_message(
 ///
 /// # Errors
 ///
-/// When a part is longer than the format can say.
+/// When a part is longer than the format allows.
 pub fn encode_event(name: &str, json: &str, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     encode_json(":event-type", name, "event", json, out)
 }
@@ -222,7 +222,7 @@ pub fn encode_event(name: &str, json: &str, out: &mut Vec<u8>) -> Result<(), Enc
 ///
 /// # Errors
 ///
-/// When a part is longer than the format can say.
+/// When a part is longer than the format allows.
 pub fn encode_exception(name: &str, json: &str, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     encode_json(":exception-type", name, "exception", json, out)
 }
@@ -277,7 +277,7 @@ fn hand_out(message: &Message<'_>, out: &mut dyn FnMut(Frame<'_>)) {
     let (kind, name) = match headers.text(":message-type") {
         Some("exception") => (MessageKind::Exception, ":exception-type"),
         Some("error") => (MessageKind::Error, ":error-code"),
-        // A message that does not say what it is counts as an event.
+        // A message without a type counts as an event.
         Some(_) | None => (MessageKind::Event, ":event-type"),
     };
     let (payload, damaged) = text(message.payload, false);

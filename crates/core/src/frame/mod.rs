@@ -9,7 +9,7 @@
 //! - The frames do not depend on how the bytes were cut into pushes.
 //! - A decoder is a function of the bytes it has seen: after any cut it equals (`PartialEq`) the decoder that saw
 //!   them in one piece.
-//! - Memory is bounded by the event limit ([`DEFAULT_LIMIT`]), whatever an upstream sends.
+//! - Memory is bounded by the event limit ([`DEFAULT_LIMIT`]), for every input.
 //! - No input stops a stream with an error: the frames are handed out, and a [`Frame::Problem`] reports the fault.
 
 pub mod array;
@@ -50,7 +50,7 @@ pub enum Frame<'a> {
 pub struct Event<'a> {
     /// The event's name: SSE `event:`; AWS `:event-type`, `:exception-type` or `:error-code`.
     ///
-    /// `None` where the body gives none, which the SSE standard calls `message`.
+    /// `None` if the body has none, which the SSE standard calls `message`.
     pub event: Option<&'a str>,
     /// The event's data: the joined SSE `data:` lines, a JSON line, or an AWS payload.
     ///
@@ -72,7 +72,7 @@ pub struct Event<'a> {
     pub unterminated: bool,
     /// The event reached the limit and its rest was dropped; a problem was reported before it.
     pub truncated: bool,
-    /// The event has bytes that are no UTF-8. Each run of them stands as U+FFFD.
+    /// The event has bytes that are no UTF-8. Each run of them becomes U+FFFD.
     pub damaged: bool,
 }
 
@@ -91,8 +91,8 @@ pub enum MessageKind {
 /// The possible faults in the bytes of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameProblem {
-    /// An event is longer than the limit. Text framings hand out what fits; an AWS message, which
-    /// cannot be checked in part, is skipped.
+    /// An event is longer than the limit. Text framings hand out the part that fits; an AWS message, which cannot be
+    /// checked in part, is skipped.
     TooLong {
         /// The limit in bytes.
         limit: usize,
@@ -215,9 +215,9 @@ impl fmt::Display for FrameProblem {
     }
 }
 
-/// Whether a `Content-Type` header names server-sent events, whatever its case and parameters.
+/// Whether a `Content-Type` header names server-sent events, in any case and with any parameters.
 ///
-/// The charset parameter is of no account: an event stream is always UTF-8.
+/// The charset parameter is ignored: an event stream is always UTF-8.
 #[must_use]
 pub fn is_event_stream(content_type: &str) -> bool {
     media_type(content_type).eq_ignore_ascii_case("text/event-stream")
@@ -228,8 +228,8 @@ fn media_type(content_type: &str) -> &str {
     content_type.split_once(';').map_or(content_type, |(name, _)| name).trim_ascii()
 }
 
-/// Bytes as text, each maximal run of a broken character as one U+FFFD, and whether there is any. A truncated text
-/// says already that it is not whole.
+/// Bytes as text, each maximal run of a broken character as one U+FFFD, and whether there is any. A truncated text is
+/// already marked as incomplete.
 ///
 /// A character that the limit cut in two is left out.
 fn text(bytes: &[u8], truncated: bool) -> (Cow<'_, str>, bool) {

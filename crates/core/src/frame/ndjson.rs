@@ -44,7 +44,7 @@ impl NdjsonDecoder {
         self.extend(rest, out);
     }
 
-    /// Says that the body has ended, hands out a last line without line feed, and starts afresh.
+    /// Ends the body, hands out a last line without line feed, and starts afresh.
     pub fn end(&mut self, out: &mut dyn FnMut(Frame<'_>)) {
         self.end_line(true, out);
         *self = Self::with_limit(self.limit);

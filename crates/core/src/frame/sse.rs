@@ -76,10 +76,9 @@ impl SseDecoder {
         self.extend_line(rest, out);
     }
 
-    /// Says that the body has ended, hands out an event that it cut off, and starts afresh.
+    /// Ends the body, hands out an event that it cut off, and starts afresh.
     ///
-    /// An event without its blank line is handed out with [`Event::unterminated`]; the standard
-    /// would discard it.
+    /// An event without its blank line is handed out with [`Event::unterminated`]; the standard would discard it.
     pub fn end(&mut self, out: &mut dyn FnMut(Frame<'_>)) {
         if self.line != Line::Start {
             self.end_line(out);
@@ -400,7 +399,7 @@ enum Line {
     Start,
     /// In a field name that may still become a known one.
     Name,
-    /// After the colon, where one space is dropped.
+    /// After the colon; one space is dropped here.
     Colon(Field),
     /// In the value.
     Value(Field),

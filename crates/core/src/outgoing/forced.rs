@@ -7,7 +7,7 @@ use crate::settings::{Budget, Effort, Resolved, Source};
 
 use super::off::is_off;
 
-/// The parameter that changes where thinking goes off for a forced choice.
+/// The parameter that changes if thinking goes off for a forced choice.
 pub(crate) const THINKING: &str = "reasoning.enabled";
 
 /// Why a forced choice and thinking that the user set do not go together.
@@ -26,7 +26,7 @@ pub(crate) enum Choice {
     Conflict,
 }
 
-/// Decides about the tool choice of a request. With `is_own` it stands on the model's own wire: a choice that the model
+/// Decides about the tool choice of a request. With `is_own` it is on the model's own wire: a choice that the model
 /// never takes is a guarantee there, and the provider refuses it.
 pub(crate) fn choice(
     request: &Request,

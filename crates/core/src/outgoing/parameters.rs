@@ -3,8 +3,8 @@
 //!
 //! Settings go before the caller. On the caller's own wire its words stay as they are, and only settings are adapted.
 //!
-//! - An effort becomes the nearest word of the model; where the model knows only budgets a budget, and the other way
-//!   round.
+//! - An effort becomes the nearest word of the model, or a budget if the model knows only budgets; a budget becomes
+//!   an effort if the model knows only efforts.
 //! - Off is written in the model's own form. A model that cannot be off thinks as little as it can.
 //! - A model without a form gets no parameter; an unknown model gets the caller's words as they are.
 
@@ -22,11 +22,11 @@ use crate::wire::budget_below;
 pub(crate) struct Parameters {
     /// JSON objects that are merged into the body.
     pub(crate) patches: Vec<Raw>,
-    /// Objects that only say what the body does not say by itself.
+    /// Objects for members that the body lacks.
     pub(super) fill: Vec<Raw>,
-    /// The cap on all tokens, where a thought needs a greater one.
+    /// The cap on all tokens, if a thought needs a greater one.
     pub(super) max_tokens: Option<u64>,
-    /// The parameters that say something else than was asked for.
+    /// The parameters that differ from the requested ones.
     pub(crate) adapted: Vec<&'static str>,
     /// Warnings for the user.
     pub(crate) warnings: Vec<Problem>,
@@ -48,7 +48,7 @@ impl Parameters {
         self.warnings.push(Problem::new(ProblemCode::Fallback, message));
     }
 
-    /// Counts a parameter and says in a sentence what became of it.
+    /// Counts a parameter and warns of its change in a sentence.
     pub(super) fn adapted(&mut self, name: &'static str, what: &str) {
         self.count(name);
         self.warn(name, what);
@@ -91,7 +91,7 @@ impl Wish {
             is_callers,
             show: show.value && may_ask(show.is_explicit()) || ask.show == Some(true),
         };
-        // Thinking that a caller only switches on has no degree; where the model wants one, the middle stands for it.
+        // If a caller only switches thinking on but the model wants a degree, the middle is used.
         let form = &target.rule.thinking;
         let is_bare = said.enabled == Some(true) && wish.effort.is_none() && wish.budget.is_none();
         if is_bare && form.effort.is_none() && form.budget.is_some() {
@@ -101,7 +101,7 @@ impl Wish {
     }
 }
 
-/// Brings what settings and caller want into the form of the model. With `is_own` the body already contains the
+/// Converts the wishes of settings and caller into the form of the model. With `is_own` the body already contains the
 /// caller's own parameters.
 pub(super) fn adapt(
     request: &Request,
@@ -123,7 +123,8 @@ pub(super) fn adapt(
     asks
 }
 
-/// Takes out of a request what its parameters say in the form of the model, so that nothing speaks against it.
+/// Removes members from a request that its parameters replace in the model's form, so that no member contradicts
+/// them.
 pub(super) fn settle(request: &mut Request, target: &Target, settings: &Resolved, is_own: bool) {
     let rule = &target.rule;
     let is_off_here = is_off(settings);
@@ -165,7 +166,7 @@ fn switch_off(
     if !form.default_on && (form.on.is_some() || rule.is_thoughtless()) {
         return;
     }
-    // It is unknown what a model refuses that is only assumed to think.
+    // The model is only assumed to think, so it is unknown which parameters it refuses.
     match (form.effort.filter(|_| form.default_on), form.budget.filter(|_| form.default_on)) {
         (Some(form), _) => {
             if let Some(word) = form.word(Effort::None) {
@@ -192,7 +193,7 @@ fn switch_off(
 const NO_EFFORT: &str = "has no way to be told an effort, so none is sent";
 const NO_CAP: &str = "has no cap on thinking tokens, so none is sent";
 
-/// Says on, and how much.
+/// Adds the switch and the amount of thinking.
 fn amount(rule: &ModelRule, wish: Wish, request: &Request, asks: &mut Parameters) {
     let form = &rule.thinking;
     if !has_form(form) {
@@ -232,7 +233,7 @@ fn amount(rule: &ModelRule, wish: Wish, request: &Request, asks: &mut Parameters
     }
 }
 
-/// Says how much to a model that knows no budgets.
+/// Adds the amount for a model without budgets.
 fn in_words(form: &EffortForm, wish: Wish, asks: &mut Parameters) {
     let budget = Key::MaxTokens.as_str();
     if let Some(wanted) = wish.effort {
@@ -276,7 +277,7 @@ fn word(form: &EffortForm, wanted: Effort, asks: &mut Parameters) {
     }
 }
 
-/// The effort that a budget stands for, the other way round than [`tokens_for`].
+/// The effort for a budget: the inverse of [`tokens_for`].
 fn effort_for(tokens: u64) -> Effort {
     match tokens {
         0..=1_024 => Effort::Minimal,
@@ -288,8 +289,8 @@ fn effort_for(tokens: u64) -> Effort {
     }
 }
 
-/// The budget that stands for an effort: each step doubles the one below. If the caller caps all tokens, room for the
-/// answer is left below that cap, as far as the least budget allows it.
+/// The budget for an effort: each step doubles the one below. If the caller caps all tokens, room for the answer is
+/// left below that cap, as far as the least budget allows it.
 fn tokens_for(effort: Effort, form: &BudgetForm, request: &Request) -> u64 {
     let tokens = match effort {
         Effort::None | Effort::Minimal => 1_024,
@@ -306,7 +307,7 @@ fn tokens_for(effort: Effort, form: &BudgetForm, request: &Request) -> u64 {
 }
 
 fn cap(form: &BudgetForm, wanted: u64, wish: Wish, request: &Request, asks: &mut Parameters) {
-    /// Room for the answer beside the thought, where the caller named no cap of its own.
+    /// Room for the answer beside the thought, if the caller has no cap of its own.
     const ROOM: u64 = 8_192;
     let mut tokens = wanted.clamp(form.min, form.max.max(form.min));
     if let Some(cap) = request.max_tokens.filter(|_| wish.is_callers && form.below_max_tokens) {

@@ -26,7 +26,7 @@ pub trait Maskable {
 /// assert!(log(&line).starts_with("password=[masked:password:"));
 /// ```
 ///
-/// Plain text cannot go where masked text is wanted:
+/// Plain text cannot be used as masked text:
 ///
 /// ```compile_fail,E0308
 /// use thinkthrough_core::plane::Masked;
@@ -34,7 +34,7 @@ pub trait Maskable {
 /// log(&"pin 1234".to_owned());
 /// ```
 ///
-/// nor be called masked by whoever holds it:
+/// nor can its holder declare it masked:
 ///
 /// ```compile_fail,E0423
 /// use thinkthrough_core::plane::Masked;
@@ -72,7 +72,7 @@ impl Masked<String> {
         Masked(text.to_owned())
     }
 
-    /// The beginning of a text of which the rest is not known: without its end, where that may be the beginning of a
+    /// The masked beginning of a text whose rest is unknown; its end is left out if it may be the beginning of a
     /// secret.
     #[must_use]
     pub fn beginning(masker: &Masker, text: &str) -> Self {
@@ -137,7 +137,7 @@ impl MaskedText {
     }
 
     /// The held text that cannot be part of a secret or a span, for callers that do not want to wait longer. The
-    /// public beginning of a secret or of a tag may be out then; what it covers never is.
+    /// public beginning of a secret or of a tag may be out then, but never the covered part.
     pub fn flush(&mut self) -> Masked<String> {
         let mut plain = String::new();
         self.redactor.flush(&mut plain);

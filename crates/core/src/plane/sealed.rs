@@ -14,7 +14,7 @@ pub trait Exact: Sized {
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
 }
 
-/// Locks bytes. Implemented where the keys are; this crate knows no cryptography.
+/// Locks bytes. Implemented by the holder of the keys; this crate knows no cryptography.
 pub trait Seal {
     /// Encrypts `plain`, bound to `aad` (it can only be opened with the same), under the key that is current. Gives
     /// the key's id, and everything but key and `aad` that opening needs (nonce, ciphertext, tag).
@@ -24,9 +24,9 @@ pub trait Seal {
     fn seal(&self, plain: Vec<u8>, aad: &[u8]) -> Result<(u32, Vec<u8>), SealError>;
 }
 
-/// Unlocks bytes: the capability that only restoration is given. Implemented where the keys are.
+/// Unlocks bytes: the capability that only restoration is given. Implemented by the holder of the keys.
 pub trait Open {
-    /// Decrypts what [`Seal::seal`] gave under the key of this id and the same `aad`.
+    /// Decrypts the bytes of [`Seal::seal`] under the key of this id and the same `aad`.
     ///
     /// # Errors
     /// When the key is gone, or the bytes were not sealed for this place.
@@ -60,7 +60,7 @@ pub struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// The place as bytes; two places never give the same ones, because each part says its length.
+    /// The place as bytes; two places never give the same bytes, because each part has its length before it.
     #[must_use]
     pub fn aad(&self) -> Vec<u8> {
         const VERSION: u8 = 1;
@@ -96,7 +96,7 @@ impl Place<'_> {
 /// }
 /// ```
 ///
-/// It is not what views take:
+/// Views do not take it:
 ///
 /// ```compile_fail,E0308
 /// use thinkthrough_core::plane::{Masked, Sealed};

@@ -4,8 +4,8 @@ use std::fmt;
 
 /// The owner of records: a name, never a credential. Two tenants share nothing.
 ///
-/// A credential cannot become a name by accident: a gateway key has a name of its own, and for a credential that only
-/// passes through, a keyed digest stands ([`Tenant::digest`]).
+/// A credential cannot become a name by accident: a gateway key has a name of its own, and a credential that only
+/// passes through is represented by a keyed digest ([`Tenant::digest`]).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tenant(Box<str>);
 
@@ -14,7 +14,7 @@ pub struct Tenant(Box<str>);
 pub enum TenantError {
     /// It is empty, longer than 128 bytes, or has control characters or white space at an end.
     Malformed,
-    /// It begins like the names that stand for credentials, or is the one of local callers.
+    /// It begins like the names of credentials, or is the name of local callers.
     Reserved,
 }
 
@@ -32,7 +32,7 @@ impl Tenant {
     /// The owner of the gateway key of this name.
     ///
     /// # Errors
-    /// When the name is empty, too long, not printable, or stands for something else.
+    /// When the name is empty, too long, not printable, or reserved.
     pub fn named(name: &str) -> Result<Self, TenantError> {
         if name == Tenant::LOCAL || name.starts_with(Tenant::DIGEST) {
             return Err(TenantError::Reserved);
@@ -41,7 +41,7 @@ impl Tenant {
     }
 
     /// The bearer of the credential with this keyed digest, at one upstream endpoint. The digest's key must be the
-    /// installation's own secret, or the name would tell the credential to whoever can guess it.
+    /// installation's own secret, or the name would reveal the credential to everyone who can guess it.
     #[must_use]
     pub fn digest(digest: &[u8; 32]) -> Self {
         use fmt::Write as _;

@@ -5,7 +5,7 @@ use super::{Day, Price, Rates, micro};
 /// A section for each provider; the front of the file describes its lines.
 const TABLE: &str = include_str!("prices.tsv");
 
-/// A line that says whose the following ones are.
+/// A line that names the provider of the following lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Section {
     pub(super) provider: &'static str,

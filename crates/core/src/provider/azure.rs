@@ -1,8 +1,8 @@
-//! Azure. OpenAI's models on their own wires, other vendors' on Chat Completions, Claude on Anthropic's. The resource is
-//! part of the address, so the user says it (`https://RESOURCE.openai.azure.com/openai/v1`, and for Claude
-//! `https://RESOURCE.services.ai.azure.com/anthropic`), and the rules hold where a deployment is named after its model.
+//! Azure. OpenAI's models on their own wires, other vendors' on Chat Completions, Claude on Anthropic's. The resource
+//! is part of the address, so the user configures it (`https://RESOURCE.openai.azure.com/openai/v1`, and for Claude
+//! `https://RESOURCE.services.ai.azure.com/anthropic`), and the rules hold if a deployment is named after its model.
 //!
-//! Facts: Azure's reference of the v1 API and of Claude in Foundry, and what users found out about DeepSeek there
+//! Facts: Azure's reference of the v1 API and of Claude in Foundry, and findings of users about DeepSeek there
 //! (autumn 2026).
 
 use super::family::{THREE, claude, gpt, open};
@@ -29,7 +29,7 @@ pub(super) const PROVIDER: Provider = Provider {
         Endpoint {
             auth: Auth::Header("api-key"),
             dialect: Dialect {
-                // OpenAI's own models refuse `reasoning_content`, too: their rule says so, and others take it.
+                // OpenAI's own models refuse `reasoning_content`, too, by their rule; other models accept it.
                 refuses: Cow::Borrowed(&["reasoning", "reasoning_details", "thinking_blocks"]),
                 max_tokens_field: Some("max_completion_tokens"),
                 asks_for_usage: true,

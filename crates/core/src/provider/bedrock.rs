@@ -1,9 +1,9 @@
-//! Amazon Bedrock. Every vendor's own words stand below `additionalModelRequestFields`. Only signed or sealed
-//! reasoning may come back: a signature is refused by models without one, and unsigned reasoning leaks into answers or
-//! is refused. Names may begin with a region (`us.`, `global.`) or be the end of an ARN.
-//! OpenAI's own models speak Responses, too, where the address has another path.
+//! Amazon Bedrock. The parameters of every vendor are below `additionalModelRequestFields`. Only signed or sealed
+//! reasoning may come back: a signature is refused by models without one, and unsigned reasoning leaks into answers
+//! or is refused. Names may begin with a region (`us.`, `global.`) or be the end of an ARN. OpenAI's own models speak
+//! Responses, too, at an address with another path.
 //!
-//! Facts: the reference of Converse, the page on the Responses API, and what public adapters found out (autumn 2026).
+//! Facts: the reference of Converse, the page on the Responses API, and findings of public adapters (autumn 2026).
 
 use super::family::{LOW_HIGH, THREE, claude, deepseek, gpt};
 use super::{BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm, WhileThinking};

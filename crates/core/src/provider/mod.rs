@@ -44,13 +44,13 @@ pub struct Endpoint {
     pub dialect: Dialect,
     /// The rules of its models; the first rule whose pattern matches counts.
     pub models: &'static [ModelRule],
-    /// Ids of calls are drawn at random with 64 bits or more, whichever model answers: recorded answers or its own
-    /// documents say so. If this is false or unknown, callers get tickets in place of the ids.
+    /// Call ids are drawn at random with 64 bits or more, for every model: recorded answers or the provider's own
+    /// documents show it. If this is false or unknown, callers get tickets in place of the ids.
     pub draws_ids: bool,
 }
 
 impl Endpoint {
-    /// Chat Completions with a bearer token, without deviations and rules: what most providers start from.
+    /// Chat Completions with a bearer token, without deviations and rules: the base of most providers.
     pub const CHAT: Endpoint = Endpoint {
         wire: WireId::ChatCompletions,
         base_url: "",
@@ -248,7 +248,7 @@ fn mistral_by_name(wire: WireId, plain: &str) -> Option<(&'static Provider, Mode
     Some((&mistral::PROVIDER, ModelRule { contract: Contract::NONE, ..*rule }))
 }
 
-/// The rule of an endpoint for a model: by its name, else by its name without what hosts write around it.
+/// The rule of an endpoint for a model: by its name, else by its name without the additions of hosts.
 fn rule_of<'r>(models: &'r [ModelRule], model: &str) -> Option<&'r ModelRule> {
     let first = models.iter().find(|rule| rule.matches(model));
     if first.is_some_and(ModelRule::is_about_some) {

@@ -96,7 +96,7 @@ impl ProviderReader {
 
 impl Provider {
     /// The wire of a body by the findings in it: one of the provider's own wires, else the likeliest other wire.
-    /// `None` where the body does not show it.
+    /// `None` if the body does not show it.
     #[must_use]
     pub fn pick_wire(&self, seen: &detect::Seen) -> Option<WireId> {
         let own = self.endpoints.iter().map(|endpoint| endpoint.wire);

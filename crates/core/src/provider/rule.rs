@@ -8,7 +8,7 @@ use crate::settings::{Effort, Efforts, Format, Partial};
 pub struct ModelRule {
     /// Glob over the model's name: `*` is any run of characters; case is of no account.
     pub pattern: &'static str,
-    /// The context window in tokens; 0 where unknown.
+    /// The context window in tokens; 0 if unknown.
     pub context: u64,
     /// The treatment of thoughts in requests.
     pub contract: Contract,
@@ -31,7 +31,7 @@ pub struct OtherForm {
     pub field: &'static str,
     /// The flags that are sent in place of the contract's.
     pub flags: Option<&'static str>,
-    /// The tag family of answers to requests of this form, where they think in tags.
+    /// The tag family of answers to requests of this form, if the model thinks in tags.
     pub tags: Option<&'static str>,
 }
 
@@ -67,8 +67,8 @@ impl ModelRule {
     /// One of the last rules of an endpoint: names of this pattern that no rule before it knows are taken for models
     /// of this rule, the newest.
     ///
-    /// It is unknown which of them think and what they refuse. So it keeps only what fails no request that would
-    /// succeed without it, whichever provider it is:
+    /// It is unknown whether they think, and which parameters they refuse. So it keeps only parameters that never
+    /// make a request fail, at any provider:
     ///
     /// - Thoughts that are there go back. None is demanded, so no request is refused or changed because a thought is
     ///   missing.
@@ -151,7 +151,7 @@ impl ModelRule {
 pub struct ThinkingForm {
     /// The model thinks unless it is switched off.
     pub default_on: bool,
-    /// Switches thinking on, where silence means off.
+    /// Switches thinking on, for models that do not think by default.
     pub on: Option<&'static str>,
     /// Switches thinking off; `None` with `default_on`: it cannot be switched off.
     pub off: Option<&'static str>,
@@ -159,7 +159,7 @@ pub struct ThinkingForm {
     pub effort: Option<EffortForm>,
     /// The field for a cap on thinking tokens.
     pub budget: Option<BudgetForm>,
-    /// Asks for readable thoughts, where the provider otherwise withholds them.
+    /// Asks for readable thoughts, if the provider withholds them by default.
     pub show: Option<&'static str>,
     /// The tool choices that are accepted while the model thinks.
     pub choice: WhileThinking,
@@ -203,7 +203,7 @@ impl ThinkingForm {
         ThinkingForm { off: Some(off), ..self }
     }
 
-    /// Effort stands at `path`, in these words.
+    /// Adds an effort at `path`, with these words.
     #[must_use]
     pub const fn effort(
         self,

@@ -163,7 +163,7 @@ impl Target {
         is_unknown.then_some("no rule knows this model, so its thoughts do not go back")
     }
 
-    /// The same target with thoughts in this form, where its endpoint has two.
+    /// The same target with thoughts in this form, if its endpoint has two forms.
     #[must_use]
     pub fn in_format(&self, format: Format) -> Cow<'_, Target> {
         let Some(other) = self.rule.other.filter(|other| other.format == format) else {
@@ -178,8 +178,7 @@ impl Target {
         Cow::Owned(target)
     }
 
-    /// The address of the API for this model. A version that stands at the end of the base URL counts instead of
-    /// the path's own.
+    /// The address of the API for this model. A version at the end of the base URL replaces the version in the path.
     #[must_use]
     pub fn url(&self, stream: bool) -> String {
         if let Some(hosted) = self.dialect.hosted {
@@ -203,7 +202,7 @@ impl Target {
         self.dialect.hosted.is_some() || self.wire.path("a", false) != self.wire.path("b", false)
     }
 
-    /// A reader for one answer; `stream` where it is known to be a stream. The model's rule says whether thoughts are
+    /// A reader for one answer; `stream` if it is known to be a stream. The model's rule decides whether thoughts are
     /// searched for between tags.
     #[must_use]
     pub fn reader(&self, stream: bool) -> Reader {

@@ -12,7 +12,7 @@ pub(super) fn without_clock(text: &str) -> Vec<&str> {
     for (at, (word, kind)) in words.iter().zip(&kinds).enumerate() {
         let is_clock = match kind {
             Kind::Clock => true,
-            // A name that is also a word says when only beside a number, and a number only beside a month.
+            // A month's name that is also a word counts only beside a number, and a number only beside a month.
             Kind::Month => beside_number(&kinds, at),
             Kind::Number => near_month(at),
             Kind::Other => false,

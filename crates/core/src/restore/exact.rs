@@ -1,7 +1,7 @@
 //! The head of a record as exact bytes.
 //!
-//! A byte for the version of this form, then the fields in a fixed order. Digests stand as they are; a number is in
-//! groups of seven bits, the lowest first; a text or a list says its length before.
+//! A byte for the version of this form, then the fields in a fixed order. Digests are written unchanged; a number is
+//! in groups of seven bits, the lowest first; a text or a list has its length before it.
 
 use super::key::{Key, Version};
 use super::lasting::Run;
@@ -71,7 +71,7 @@ impl Exact for Head {
         for part in [Some(provider), Some(endpoint), Some(model), account.as_ref()] {
             part.into_iter().for_each(|part| out.text(part));
         }
-        // None says less than an empty list.
+        // `None` differs from an empty list.
         out.number(self.earlier.as_ref().map_or(0, |runs| runs.len() as u64 + 1));
         for run in self.earlier.iter().flatten() {
             out.key(&run.before);

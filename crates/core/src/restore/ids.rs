@@ -1,4 +1,4 @@
-//! Ids of calls: what clients leave of them, and which are drawn at random.
+//! Ids of calls: how clients change them, and which are drawn at random.
 //!
 //! An id that was drawn at random with 64 bits or more names its answer by itself. Only its form decides whether an
 //! id counts as random, without a store, so that the same request always has the same keys. The list belongs to the
@@ -6,7 +6,8 @@
 
 use super::ticket;
 
-/// An id as far as clients leave it alone: they replace what other APIs refuse, mark repetitions, and cut the end off.
+/// The part of an id that clients leave alone: they replace characters that other APIs refuse, mark repetitions, and
+/// cut the end off.
 pub(super) fn normal_id(id: &str) -> String {
     let plain: String = id
         .chars()
@@ -40,7 +41,7 @@ pub(super) fn is_listed(id: &str) -> bool {
         return true;
     }
     let rest = PREFIXES.iter().find_map(|prefix| id.strip_prefix(prefix));
-    // The place of a call in its answer stands before the random part: `call_00_`.
+    // The place of a call in its answer may come before the random part: `call_00_`.
     let placed = rest.and_then(|rest| rest.split_once('_'));
     let is_place =
         |place: &str| (1..=2).contains(&place.len()) && place.bytes().all(|b| b.is_ascii_digit());

@@ -4,9 +4,9 @@ use std::fmt;
 
 /// The version of the normal form. Each key and each stored record has its number.
 ///
-/// A change that gives the same answer other keys is a new version. [`Version::READ`] then has the new one and the one
-/// before it, and a look-up asks for the keys of both. A record with another number is not read, and the store says once
-/// that it has some.
+/// A change that gives the same answer other keys is a new version. [`Version::READ`] then has the new one and the
+/// one before it, and a look-up asks for the keys of both. A record with another number is not read, and the store
+/// reports once that it has some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Version {
     /// The first release: an answer is known by its own ids, else by its history.
@@ -38,7 +38,7 @@ impl Version {
 pub struct Secret([u8; 32]);
 
 impl Secret {
-    /// The secret with these bytes; whoever makes them draws them at random, once for each tenant.
+    /// The secret with these bytes, which must be random and different for each tenant.
     #[must_use]
     pub fn new(bytes: [u8; 32]) -> Self {
         Secret(bytes)
@@ -136,7 +136,7 @@ const GATHERED: usize = 64 * 1024;
 /// as much as digesting their bytes in one piece.
 pub(super) struct Digest {
     secret: [u8; 32],
-    /// Made of what no longer fits below.
+    /// Holds the bytes that no longer fit into `gathered`.
     hasher: Option<Box<blake3::Hasher>>,
     gathered: Vec<u8>,
 }
@@ -155,7 +155,7 @@ impl Digest {
         self
     }
 
-    /// Adds a byte that says what follows.
+    /// Adds a byte that names the kind of the next part.
     pub(super) fn tag(&mut self, tag: u8) -> &mut Self {
         self.add(&[tag]);
         self

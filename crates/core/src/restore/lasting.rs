@@ -1,8 +1,8 @@
 //! The decisions about earlier answers that a record stores, because later requests could not derive them.
 //!
-//! Its own request was sent in a certain way: some answers told in words, some thoughts left out though their records
-//! were there. Every record stores this for all answers before it, so that one record behind an answer is enough.
-//! Answers are named by the visible path up to them: what a client changes behind an answer changes nothing about it.
+//! Its own request may have described answers in words, or left out thoughts that had records. Every record stores
+//! this for all answers before it, so that one record behind an answer is enough. Answers are named by the visible
+//! path up to them, so that a client's changes behind an answer do not affect it.
 
 use super::key::Key;
 use super::matching::Matches;
@@ -12,7 +12,7 @@ use crate::decision::{Action, Decision, Lasting, Why};
 use crate::model_name::is_same;
 use std::collections::BTreeMap;
 
-/// Answers one after another with the same said of them.
+/// Consecutive answers with the same decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     /// Everything before the last of them.

@@ -145,8 +145,8 @@ impl<'a> Matches<'a> {
         self.choose(step, fits.map(|(at, _)| at).collect(), Level::Anchor)
     }
 
-    /// The record that the ids of the step's calls name. An id that several unequal records have only says which of
-    /// them are candidates. Unknown ids belong to an answer without a record here, even if other answers look alike.
+    /// The record that the ids of the step's calls name. An id of several unequal records only makes them candidates.
+    /// Unknown ids belong to an answer without a record here, even if other answers look alike.
     fn by_ids(&self, index: usize, step: &Step) -> OfStep {
         let mut named: Option<BTreeSet<usize>> = None;
         for key in step.visible.calls.iter().filter_map(|call| call.names) {
@@ -175,7 +175,7 @@ impl<'a> Matches<'a> {
         self.cut(index, self.choose(step, fits, Level::Anchor))
     }
 
-    /// Says of a step that was found whether it is a further part of an answer that began before.
+    /// Marks a found step as a further part of an answer that began earlier.
     fn cut(&self, index: usize, mut of_step: OfStep) -> OfStep {
         if let Some(found) = &mut of_step.found {
             match self.part(index, found) {
@@ -353,7 +353,7 @@ impl<'a> Matches<'a> {
                 }
                 self.matched(step, at, Level::Parent)
             }
-            // The next answer says what could be seen of it.
+            // The next answer has the digest of its visible parts.
             None if self.was_seen(index, id) => None,
             None => return,
         };
@@ -414,11 +414,11 @@ enum Part {
     Whole,
     /// It goes on right behind an earlier part.
     Further,
-    /// Something stands between it and an earlier part.
+    /// Other messages are between it and an earlier part.
     Separate,
 }
 
-/// For each call of a step the call of the record that it is, in order; `None` where one is not.
+/// The record's call for each call of a step, in order; `None` if one has no counterpart.
 fn calls_of(step: &Step, head: &Head) -> Option<Vec<usize>> {
     let mut from = 0;
     let mut calls = Vec::with_capacity(step.visible.calls.len());
@@ -443,7 +443,7 @@ fn has_text(step: &Step, head: &Head) -> bool {
     step.visible.text == head.seen.text
 }
 
-/// The ids of its calls are the record's own, where both have some.
+/// The ids of its calls equal the record's own, if both have some.
 fn has_ids(step: &Step, head: &Head) -> bool {
     let pairs = step.visible.calls.iter().zip(&head.seen.calls);
     let mut both = pairs.filter(|(call, mark)| !call.id.is_empty() && !mark.id.is_empty());

@@ -1,18 +1,17 @@
-//! Restoration: finds the thoughts that a client dropped, and says for each answer in a request what happens to its
-//! own.
+//! Restoration: finds the thoughts that a client dropped, and decides their fate for each answer in a request.
 //!
-//! **An answer is known by what only it has; the rest is evidence among look-alikes.** A thought goes to an answer
-//! only if
+//! **An answer is identified by parts that only it has; the rest is evidence among look-alikes.** A thought goes to
+//! an answer only if
 //!
 //! - (a) the answer shows an *anchor* that names its record: a call id that was drawn at random, or a ticket of ours;
 //!   or
 //! - (b) the record answered the identical *history* with the identical visible answer. The history is all messages
 //!   since the last random call id before the answer; without such an id, it is all messages. Such records of one
 //!   origin are twins, and the oldest one goes back; or
-//! - (c) the next answer of the request, known by (a), (b) or (c), names that record as its parent, and what can be
-//!   seen is equal. This does not apply if thoughts are bound to all messages before them. A next answer is stronger
-//!   evidence than (b): it was given after that very record, and later look-alikes do not matter. If that answer has
-//!   twins that name unequal records, it names no record.
+//! - (c) the next answer of the request, known by (a), (b) or (c), names that record as its parent, and the visible
+//!   parts are equal. This does not apply if thoughts are bound to all messages before them. A next answer is
+//!   stronger evidence than (b): it was given after that very record, and later look-alikes do not matter. If that
+//!   answer has twins that name unequal records, it names no record.
 //!
 //! No other evidence counts: not the text alone, not the latest record, not the only one left. An answer without a
 //! record is a miss; several unequal records that fit are ambiguous.
@@ -35,11 +34,11 @@
 //! # Rooms
 //!
 //! 1. [`Question::read`] reads a request as keys ([`Question::keys`]), by which a store finds records.
-//! 2. `matching` says which record each answer is; [`decide`](mod@crate::decide) what happens to its thought.
-//! 3. [`weave()`] says which blocks go where in the caller's messages.
+//! 2. `matching` finds the record of each answer; [`decide`](mod@crate::decide) decides the fate of its thought.
+//! 3. [`weave()`] places blocks in the caller's messages.
 //! 4. [`capture()`] makes the record of the answer, with the keys by which the next request will ask for it.
 //!
-//! Keys are digests under the tenant's own secret, so that what one tenant asks never finds what another said.
+//! Keys are digests under the tenant's own secret, so that a look-up of one tenant never finds a record of another.
 
 mod capture;
 mod clock;

@@ -1,11 +1,11 @@
 //! The normal form of visible content: clients re-encode the messages that they keep, without changing their meaning.
 //!
-//! - Text: the white space at the ends of lines and of the whole text, and the kind of line ends, say nothing. Copies
-//!   of the thought that a client shows at the head of an answer (`<think>`, `<thinking>`, `<details>`) do not count.
-//!   Absent, `null` and empty content are one.
+//! - Text: the white space at the ends of lines and of the whole text, and the kind of line ends, do not count.
+//!   Copies of the thought that a client shows at the head of an answer (`<think>`, `<thinking>`, `<details>`) do not
+//!   count. Absent, `null` and empty content are one.
 //! - Arguments of calls and other JSON: white space, the order of members, repeated members before the last, and the
-//!   spelling of strings and numbers say nothing.
-//! - Results: a string and a list of texts are one if they say the same.
+//!   spelling of strings and numbers do not count.
+//! - Results: a string and a list of texts are equal if their text is equal.
 //! - Cache markers, names, ids, roles and all members without a neutral form do not count.
 //!
 //! The digest reads the parts in place; only data that must be sorted is copied.
@@ -62,7 +62,7 @@ impl Normal<'_> {
         }
     }
 
-    /// The visible text of an answer without a copy of its thought; `None` where it says nothing.
+    /// The visible text of an answer without a copy of its thought; `None` if it is empty.
     pub(super) fn answer(&self, text: &str) -> Option<Key> {
         let text = display_copy(text).map_or(text, |(_, rest)| rest);
         if text.trim().is_empty() {
@@ -74,13 +74,13 @@ impl Normal<'_> {
         Some(digest.finish())
     }
 
-    /// The words of a thought, by which it is compared with a copy that a client shows; `None` where it has none.
+    /// The words of a thought, for comparison with a copy that a client shows; `None` if it has none.
     pub(super) fn words(&self, thought: &str) -> Option<Key> {
         let words = copied_words(thought);
         (!words.is_empty()).then(|| self.digest(Of::Words).part(words.as_bytes()).finish())
     }
 
-    /// The words of the copy that stands at the head of a text.
+    /// The words of the copy at the head of a text.
     pub(super) fn copy(&self, text: &str) -> Option<Key> {
         display_copy(text).and_then(|(copy, _)| self.words(copy))
     }
@@ -186,7 +186,7 @@ fn lines(digest: &mut Digest, text: &str) {
     let text = text.trim();
     let ends = || memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
     let count = if text.is_empty() { 0 } else { ends().count() };
-    // How many there are comes first, so that what follows the text is never taken for a line.
+    // The number of lines comes first, so that later parts are never taken for a line.
     digest.part(&(count as u64).to_le_bytes());
     let mut start = 0;
     for end in ends().take(count) {
@@ -218,7 +218,7 @@ fn quoted(trimmed: &str) -> Option<(&str, &str)> {
     if end == 0 { None } else { trimmed.split_at_checked(end) }
 }
 
-/// The words of a thought or of a copy of one, without what shows that it is one.
+/// The words of a thought or of a copy of one, without the marks of a copy.
 pub(super) fn copied_words(copy: &str) -> String {
     // Removes the rest of the tag `<details open>`, and its summary.
     let inside = match copy.split_once('>') {
@@ -252,7 +252,7 @@ pub(super) fn copied_words(copy: &str) -> String {
     words
 }
 
-/// The text that nothing but texts say.
+/// The text of blocks that are all texts.
 fn texts_of(blocks: &[Block]) -> Option<String> {
     let text = |block: &Block| match block {
         Block::Text(text) => Some(text.text.clone()),
@@ -278,7 +278,7 @@ fn texts(value: Val<'_>) -> Option<String> {
         .collect()
 }
 
-/// JSON whose spelling says nothing. `is_marked`: cache markers say nothing either.
+/// JSON, independent of its spelling. `is_marked`: cache markers do not count either.
 fn json(digest: &mut Digest, value: Val<'_>, is_marked: bool) {
     match value.kind() {
         Kind::Null => {
@@ -316,8 +316,8 @@ fn json(digest: &mut Digest, value: Val<'_>, is_marked: bool) {
     }
 }
 
-/// A number as every client would write it: whole numbers as they stand, `1.0` as `1`, and what no float can hold as
-/// it was written.
+/// A number as every client would write it: whole numbers unchanged, `1.0` as `1`, and numbers that no float can hold
+/// as they were written.
 fn number(value: Val<'_>) -> String {
     let raw = value.raw();
     if raw.bytes().all(|b| b.is_ascii_digit() || b == b'-') {

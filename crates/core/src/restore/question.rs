@@ -1,9 +1,9 @@
 //! Reads a request as questions to the vault: its answers, and the keys that find their records.
 //!
-//! One forward pass. The conversation is a sequence of pieces: what people and programs say, the text of an answer,
-//! each of its calls, and what the tool gave right behind its call. So the sequence is the same whether each result
-//! follows its call or all results follow all calls. No thought is ever in it, so that clients that keep thoughts and
-//! clients that drop them ask the same.
+//! One forward pass. The conversation is a sequence of pieces: the messages of people and programs, the text of an
+//! answer, each of its calls, and the result of each call right behind it. So the sequence is the same whether each
+//! result follows its call or all results follow all calls. No thought is ever in it, so that clients that keep
+//! thoughts and clients that drop them ask the same.
 
 use super::ids::{is_listed, normal_id};
 use super::key::{Key, Of, Secret, Version};
@@ -49,13 +49,13 @@ pub struct Step {
     pub was_sent: bool,
     /// Tools were called in its turn.
     pub turn_has_calls: bool,
-    /// Something stands between it and the answer before it that is no result of a tool.
+    /// Messages other than tool results are between it and the answer before.
     pub is_after_speech: bool,
     /// The visible parts.
     pub(super) visible: Visible,
     /// The thought that the client sent with it.
     pub(crate) own: Option<Thought>,
-    /// The digests of the payloads in it, where there are several.
+    /// The digests of the payloads in it, if there are several.
     pub(super) seals: Vec<Key>,
     /// The family that made its payloads, if their form shows it.
     pub(crate) maker: Option<&'static str>,
@@ -107,8 +107,8 @@ impl Step {
         !self.visible.calls.is_empty()
     }
 
-    /// It may go on with the answer before, if the client has given each call a message of its own: nothing but results
-    /// stands between.
+    /// It may continue the answer before, if the client has given each call a message of its own: only results are
+    /// between them.
     pub(super) fn may_be_part(&self) -> bool {
         !self.is_after_speech && self.has_calls()
     }
@@ -165,9 +165,9 @@ pub struct About<'a> {
     pub tools: &'a [Tool],
     /// The client's hint about its session.
     pub hint: Option<&'a str>,
-    /// The endpoint is unknown, so that its call ids do not identify answers, whatever their form.
+    /// The endpoint is unknown, so that its call ids do not identify answers, in any form.
     pub is_unlisted: bool,
-    /// Thoughts are sealed there, so that when a request was made says something: the clock of a system message too.
+    /// Thoughts are sealed there, so that the time of a request matters: the clock of a system message, too.
     pub is_sealed: bool,
 }
 
@@ -397,7 +397,7 @@ fn is_padded(block: &Block) -> bool {
         && thinking.extra.fields.iter().any(|(_, value)| says_nothing(value))
 }
 
-/// The key of the ticket that all thoughts of an answer have which have one; those of several say nothing.
+/// The key of the ticket that all thoughts with a ticket share; `None` if their tickets differ.
 fn thought_ticket<'b>(normal: &Normal<'_>, blocks: impl Iterator<Item = &'b Block>) -> Option<Key> {
     let mut tickets = blocks.filter_map(ticket::in_thought);
     let first = tickets.next()?;
@@ -441,7 +441,7 @@ impl Visible {
         digest.finish()
     }
 
-    /// The answer behind a history; `None` where it says nothing.
+    /// The key of the answer with a history; `None` if the answer is empty.
     pub(super) fn behind(&self, normal: &Normal<'_>, history: &Key) -> Option<Key> {
         let says = self.text.is_some() || !self.calls.is_empty();
         says.then(|| normal.digest(Of::Answered).key(history).key(&self.content).finish())

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The readable part of a record: digests, and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// The record's id, drawn by whoever stores it.
+    /// The record's id, drawn by the storing code.
     pub id: String,
     /// The version of the normal form of its keys.
     pub version: Version,
@@ -44,7 +44,7 @@ pub struct Head {
     pub thought: Option<Thought>,
     /// The words of its reasoning, by which a copy is known that a client shows.
     pub words: Option<Key>,
-    /// The digests of the payloads of its reasoning, where there are several: a client may send back some of them.
+    /// The digests of the payloads of its reasoning, if there are several: a client may send back some of them.
     pub seals: Vec<Key>,
     /// How it ended.
     pub delivery: Delivery,
@@ -156,7 +156,7 @@ impl Thought {
     }
 
     /// The digest of the thoughts in `blocks`; `None` if there are no thoughts. White space alone is a filler, no
-    /// thought, and so is a value that only stands where a signature should.
+    /// thought, and so is a placeholder for a signature.
     pub(super) fn of<'b>(
         normal: &Normal<'_>,
         blocks: impl Iterator<Item = &'b Block> + Clone,

@@ -1,4 +1,4 @@
-//! Tickets: short opaque ids that are minted for a caller where the provider's own are weak, or where the caller's wire
+//! Tickets: short opaque ids that are minted for a caller if the provider's own are weak, or if the caller's wire
 //! wants a signature and the model gave none.
 
 use super::ids::normal_id;
@@ -11,9 +11,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 const PREFIX: &str = "tk_";
-/// 14 letters and digits hold 83 bits; 8 more say whose ticket it is.
+/// 14 letters and digits hold 83 bits; 8 more identify the tenant.
 const LONG: Form = Form { prefix: PREFIX, drawn: 14, mark: 8 };
-/// 6 letters and digits hold 36 bits; 3 more say whose ticket it is, which another id does once in 238,328 times.
+/// 6 letters and digits hold 36 bits; 3 more identify the tenant, which match another id once in 238,328 times.
 const SHORT: Form = Form { prefix: "", drawn: 6, mark: 3 };
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 

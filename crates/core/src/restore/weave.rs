@@ -12,7 +12,7 @@ use crate::edit::{Change, What};
 /// `None` if no block of it is put in.
 ///
 /// A thought that the client sends in the step is removed if another one replaces it. Ids that were minted for the
-/// caller become the provider's own again, also where no thought goes back.
+/// caller become the provider's own again, even if no thought goes back.
 #[must_use]
 pub fn weave(
     contents: &[Content],
@@ -46,8 +46,8 @@ pub fn weave(
     changes
 }
 
-/// A copy of the thought that the client shows at the head of the text goes: the thought has its own place, and
-/// models write what they read. A text that only resembles a copy stays.
+/// Removes a copy of the thought that the client shows at the head of the text: the thought has its own place, and
+/// models imitate the text that they read. A text that only resembles a copy stays.
 fn unshow(contents: &[Content], spots: &[Spot], kept: &Kept, changes: &mut Vec<Change>) {
     let Some(spot) = spots.first().filter(|spot| !spot.is_call) else { return };
     let block = contents.get(spot.message).and_then(|content| content.blocks.get(spot.block));
@@ -127,7 +127,7 @@ fn all_spots(contents: &[Content], step: &Step) -> Vec<Spot> {
     spots
 }
 
-/// Whether a visible block is a call; `None` for what cannot be seen.
+/// Whether a visible block is a call; `None` for an invisible block.
 fn visible(block: &Block) -> Option<bool> {
     match block {
         Block::ToolCall(_) => Some(true),
@@ -203,7 +203,7 @@ fn insert(
     }
 }
 
-/// Whether the client kept the id of the item that stands here.
+/// Whether the client kept the id of this item.
 fn has_item_id(contents: &[Content], spot: &Spot) -> bool {
     let block = contents.get(spot.message).and_then(|content| content.blocks.get(spot.block));
     let extra = match block {

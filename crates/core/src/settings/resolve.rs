@@ -1,4 +1,4 @@
-//! Layers of settings, and what they come to.
+//! Layers of settings, and their result.
 
 use super::{Budget, Display, Effort, Format, Include, Key, SettingError, Strip};
 
@@ -15,9 +15,9 @@ pub enum Source {
     Conversation,
     /// The profile in use.
     Profile,
-    /// Said in this session: `/set` or `--set`.
+    /// Set in this session: `/set` or `--set`.
     Session,
-    /// Said with this request.
+    /// Set by this request.
     Request,
     /// Lowered by a budget.
     Budget,
@@ -40,7 +40,7 @@ impl Source {
     }
 }
 
-/// The values of one layer. `Some(None)` under a key that can be unset says that it is unset.
+/// The values of one layer. `Some(None)` under a key that can be unset means unset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Partial {
     /// `reasoning.enabled`
@@ -124,7 +124,7 @@ impl Partial {
         Some(())
     }
 
-    /// The value under a key as text, if this layer says something.
+    /// The value under a key as text, if this layer has one.
     #[must_use]
     pub fn get(&self, key: Key) -> Option<String> {
         let unset = || "unset".to_owned();
@@ -154,7 +154,7 @@ pub struct Layer {
     pub values: Partial,
 }
 
-/// A value and where it came from.
+/// A value and its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting<T> {
     /// The value.
@@ -211,7 +211,7 @@ impl Default for Resolved {
 }
 
 impl Resolved {
-    /// The value under a key as text, and where it came from.
+    /// The value under a key as text, and its source.
     #[must_use]
     pub fn get(&self, key: Key) -> (String, Source) {
         let said = Partial {
@@ -238,7 +238,7 @@ impl Resolved {
     }
 }
 
-/// Puts layers on top of the defaults: a stronger source wins, whatever the order; of equal ones the later.
+/// Puts layers on top of the defaults: a stronger source wins, in any order; of equal ones the later.
 #[must_use]
 pub fn resolve(layers: &[Layer]) -> Resolved {
     let mut resolved = Resolved::default();

@@ -42,7 +42,7 @@ words! {
         Auto = "auto",
         /// All thoughts that the strip policy does not remove.
         True = "true",
-        /// None, whatever a contract wants.
+        /// None, even if a contract wants them.
         False = "false",
     }
 }
@@ -60,7 +60,7 @@ words! {
 }
 
 words! {
-    /// The form in which thoughts go back where an endpoint offers two.
+    /// The form in which thoughts go back, if an endpoint offers two.
     Format {
         /// The endpoint's reasoning field.
         Field = "field",

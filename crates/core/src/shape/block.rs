@@ -87,7 +87,7 @@ pub(super) fn write_opaque(w: &mut Writer, thinking: &Thinking) {
     write_extra(w, &thinking.extra);
 }
 
-/// Writes `parameters`, and `parametersRaw` where they are no JSON, inside an open object.
+/// Writes `parameters`, and `parametersRaw` if they are not JSON, inside an open object.
 pub(super) fn write_parameters(w: &mut Writer, parameters: &Parameters) {
     match parameters {
         Parameters::Json(raw) => w.field_raw("parameters", raw),
@@ -170,7 +170,7 @@ pub fn write_result(w: &mut Writer, result: &ToolResult) {
     }
 }
 
-/// Reads the result of a tool. A list is a list of blocks if the blocks say all of it, else data.
+/// Reads the result of a tool. A list becomes a list of blocks if blocks can express all of it, else data.
 pub fn read_result(value: Val<'_>) -> ToolResult {
     let read = || value.items().map(|item| read_block(item, "result").ok()).collect();
     let blocks: Option<Vec<Block>> = value.is_array().then(read).flatten();

@@ -126,7 +126,7 @@ pub(super) struct Run {
     pub(super) at: usize,
     /// Whether white space or the end follows directly.
     pub(super) free: bool,
-    /// Whether what a tag begins with stands right after it.
+    /// Whether the first byte of a tag follows directly.
     pub(super) tagged: bool,
 }
 

@@ -61,7 +61,7 @@ pub(super) enum Role {
     Stripped,
     /// Begins a tool call, which stays in the text as it is and ends a thought.
     Tool,
-    /// The same; and where a message may have begun inside a thought, it did.
+    /// The same; and a message that may have begun inside a thought did so.
     ToolTells,
     /// Closes the wrapper around the answer; without one it is text.
     Unwrap,
@@ -74,7 +74,7 @@ pub(super) enum Begins {
     Inside,
     /// In visible text.
     Outside,
-    /// The first marker tells: before an end marker stood a thought, before anything else text.
+    /// The first marker decides: text before an end marker is a thought, text before any other marker is visible.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! Puts a scanner between a decoder and whoever takes its events.
+//! Puts a scanner between a decoder and its sink.
 
 use super::piece::{End, Piece};
 use super::scanner::{Options, Start, TagScanner};
@@ -8,7 +8,7 @@ use crate::event::{Event, Sink};
 use crate::problem::ProblemCode;
 use std::collections::BTreeMap;
 
-/// The source field of thoughts that stood between tags.
+/// The source field of thoughts between tags.
 pub(crate) const SOURCE_FIELD: &str = "think_tags";
 
 /// More choices than this are a hostile upstream's; they share the last slot.
@@ -16,10 +16,10 @@ const MAX_CHOICES: usize = 128;
 
 /// Passes a decoder's events on, with the thoughts in its visible text as blocks of their own, in their place.
 ///
-/// Every text block is a message for the scanner; only the first block of an answer can begin inside a thought: where
-/// another one comes before it, the provider separates thoughts itself. Every event that begins another block settles
-/// a text that is held back, so that the order of blocks is the wire's. A thought without its end tag is partial if
-/// the answer was cut.
+/// Every text block is a message for the scanner; only the first block of an answer can begin inside a thought: if
+/// another block comes before it, the provider separates thoughts itself. Every event that begins another block
+/// settles a text that is held back, so that the order of blocks is the wire's. A thought without its end tag is
+/// partial if the answer was cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagFilter {
     spec: TagSpec,
@@ -70,7 +70,7 @@ impl TagFilter {
         }
     }
 
-    /// Takes one event and passes on what it means.
+    /// Takes one event, and passes its translation on.
     pub fn event(&mut self, event: Event<'_>, out: &mut dyn Sink) {
         match event {
             Event::TextStart { block } => self.begin_text(block, out),
@@ -117,7 +117,7 @@ impl TagFilter {
         }
     }
 
-    /// The decoder has said everything.
+    /// Ends the answer after the decoder's last event.
     pub fn end(&mut self, out: &mut dyn Sink) {
         self.settle(out);
         self.close_thought(true, out);
@@ -217,7 +217,7 @@ impl TagFilter {
         !thoughts && !self.lanes.had_thoughts
     }
 
-    /// Says what the open text holds back.
+    /// Hands out the held part of the open text.
     fn settle(&mut self, out: &mut dyn Sink) {
         let Some(mut text) = self.text.take() else { return };
         if !text.is_settled {

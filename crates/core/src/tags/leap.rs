@@ -22,7 +22,7 @@ const MAX_LEAD: usize = 16;
 
 const MAX_KEY: usize = 32;
 
-// So that the end of a text is never leapt over, and no leap stays where it is.
+// Thereby a leap never passes the end of a text, and always moves.
 const _: () = assert!(MAX_LEAD + MAX_KEY <= LEAST && LEAST <= FIRST_WINDOW);
 
 /// The keys of a table: each of its markers has one of them in it.
@@ -46,7 +46,7 @@ struct Finders {
 #[derive(Debug, PartialEq, Eq)]
 struct Key {
     bytes: Box<[u8]>,
-    /// How far behind the beginning of a marker they stand at most.
+    /// The greatest offset of a key in its marker.
     lead: usize,
 }
 

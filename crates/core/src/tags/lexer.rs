@@ -1,4 +1,4 @@
-//! Finds the markers: where the next one is, or from where on it takes more text to tell.
+//! Finds the next marker, or the place from which more text is needed to decide.
 
 use super::code::{Code, MAX_RUN, Run, Tracker};
 use super::family::{CodeRule, Role};
@@ -16,7 +16,7 @@ const MAX_LEAD: usize = 64;
 pub(super) enum Place {
     Text,
     Thought,
-    /// In a tool call, whose arguments may say anything.
+    /// In a tool call, whose arguments may contain any text.
     Call,
     /// In a span that stays as it is; `back` tells whether it interrupted a thought.
     Raw {
@@ -215,8 +215,8 @@ impl Cursor {
         }
     }
 
-    /// Leaps from `at` to where a marker may begin, or a fence goes on; what lies before `passed` went past the
-    /// tracker. Both places after it.
+    /// Leaps from `at` to a place at which a marker may begin, or a fence continues; the tracker has seen all bytes
+    /// before `passed`. Both places after it.
     fn leap(
         &mut self,
         table: &Table,
@@ -235,7 +235,7 @@ impl Cursor {
         (at, passed)
     }
 
-    /// Follows code from `at` to `to`, where no marker begins in between, or past it.
+    /// Follows code from `at` to `to`, without a marker between them, or past it.
     fn follow(
         &mut self,
         table: &Table,
@@ -339,7 +339,7 @@ impl Cursor {
         let hay = rest(scan.buf, hit);
         let len = hay.iter().take(MAX_RUN).take_while(|byte| **byte == mark).count();
         let next = hay.get(len).copied();
-        // Also after the longest run it takes one more byte to know what follows it.
+        // Even after the longest run, the next byte is needed to know its surroundings.
         if next.is_none() && !scan.last {
             return None;
         }
@@ -352,7 +352,7 @@ impl Cursor {
 
     fn verdict(&mut self, scan: &Scan<'_>, hit: usize, len: usize, role: Role) -> Verdict {
         self.tracker.leave_quote();
-        // A tag between quotation marks is spoken of, not used. Inside a thought this says nothing: the thought may
+        // A tag between quotation marks is spoken of, not used. Inside a thought this does not apply: the thought may
         // end with a quotation and the answer begin with one.
         let quote = self.tracker.before;
         if self.rule == CodeRule::Quoted
@@ -458,7 +458,7 @@ fn fills_span(hay: &[u8], run: usize, last: bool) -> Verdict {
     if ticks == run { Verdict::Code } else { Verdict::Real }
 }
 
-/// The length of the white space and byte order marks that `hay` begins with, as far as anybody waits for them.
+/// The length of the white space and byte order marks at the beginning of `hay`, up to the limit of held text.
 fn blank_len(hay: &[u8]) -> usize {
     let mut at = 0;
     loop {

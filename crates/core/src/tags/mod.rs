@@ -1,8 +1,8 @@
 //! Reasoning tags inside visible text: a streaming scanner, and `split` for whole texts.
 //!
-//! Many models write their thoughts into the text itself, between markers. A family says as data how one group of
-//! models does it; [`TagScanner`] is the one engine that reads all of them, piece by piece; [`split()`] gives the two
-//! halves of a finished text; and [`TagFilter`] stands between a decoder and whoever takes its events.
+//! Many models write their thoughts into the text itself, between markers. A family describes the form of one group
+//! of models as data; [`TagScanner`] is the one engine that reads all of them, piece by piece; [`split()`] gives the
+//! two halves of a finished text; and [`TagFilter`] is placed between a decoder and its sink.
 //!
 //! ```
 //! use thinkthrough_core::tags::{End, Options, Piece, TagScanner, TagSpec};

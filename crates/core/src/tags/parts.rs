@@ -24,7 +24,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// No parts yet. `joined` as [`super::TagSpec::joined`] says.
+    /// No parts yet. `joined` as in [`super::TagSpec::joined`].
     #[must_use]
     pub fn new(joined: bool) -> Self {
         Self { parts: Vec::new(), joined }

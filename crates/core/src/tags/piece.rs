@@ -31,6 +31,6 @@ pub enum End {
 pub enum Ending {
     /// No thought was open.
     Settled,
-    /// A thought had no end marker; the family says what it was.
+    /// A thought had no end marker; the family decides its treatment.
     Unclosed,
 }

@@ -43,7 +43,7 @@ impl TextReader {
             self.filter
                 .event(Event::TextEnd { block: 0, text: &Text::default(), whole: None }, sink);
         }
-        // Nothing says that the text was cut, so that a thought without its end marker is whole.
+        // The text was not cut, so that a thought without its end marker is whole.
         let end = Event::Finish { finish_reason: None, model: None };
         self.filter.event(end, &mut |event: Event<'_>| {
             if !matches!(event, Event::Finish { .. }) {

@@ -1,8 +1,8 @@
-//! `<REDACTED>` spans: what a model marked as nothing for readers.
+//! `<REDACTED>` spans: text that a model marked as hidden from readers.
 //!
-//! A span begins at `<REDACTED>` and ends at the next `</REDACTED>`, both in exact upper case; one without an end goes on
-//! to the end of its text. Readers get `[redacted]` in its place. [`Redactor`] does it while a text comes, and
-//! [`redacted`] to a whole one.
+//! A span begins at `<REDACTED>` and ends at the next `</REDACTED>`, both in exact upper case; one without an end
+//! goes on to the end of its text. Readers get `[redacted]` in its place. [`Redactor`] does it while a text comes,
+//! and [`redacted`] to a whole one.
 
 use crate::json::{Doc, Kind, Val, write_escaped};
 use std::borrow::Cow;

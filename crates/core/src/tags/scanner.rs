@@ -129,7 +129,7 @@ impl TagScanner {
         ending
     }
 
-    /// Reads `buf` and says how much of it was consumed.
+    /// Reads `buf`, and returns the number of consumed bytes.
     fn run(&mut self, buf: &str, last: bool, out: &mut Out<'_>) -> usize {
         let mut at = 0;
         let mut leaps = Leaps::new();
@@ -156,7 +156,7 @@ impl TagScanner {
             self.marker(role, marker, out);
             if self.place == place {
                 self.lexer.cursor.tracker.pass(marker.as_bytes());
-                // A begin marker that only repeats what the template said: the thought begins behind it.
+                // The begin marker only repeats the one of the template: the thought begins behind it.
                 if place == Place::Thought && self.thought.kept.is_empty() {
                     self.thought_at = self.lexer.cursor.base + next;
                 }
@@ -281,7 +281,7 @@ impl TagScanner {
         }
     }
 
-    /// The end marker of a thought that a tool call ended may come late, where the thought only spoke of the call.
+    /// If a thought only mentioned a tool call, its end marker may come after the supposed call.
     fn marker_in_call(&mut self, role: Role, text: &str, out: &mut Out<'_>) {
         match role {
             Role::CallEnd => {
@@ -431,7 +431,7 @@ impl TagScanner {
             Place::Text if self.undecided => std::mem::take(&mut self.pending),
             Place::Text | Place::Call | Place::Raw { .. } => return,
         };
-        // In text that may be a thought only an end marker says that it was one.
+        // In text that may be a thought, only an end marker shows that it was one.
         self.reread = self.place == Place::Text;
         self.thought.depth = 1;
         self.lexer.cursor.tracker.restart();

@@ -16,12 +16,12 @@ pub(super) fn is_space(c: char) -> bool {
 pub(super) struct Thought {
     /// A part of the thought was handed out.
     started: bool,
-    /// No begin marker stood before it.
+    /// It had no begin marker.
     pub(super) implicit: bool,
     pub(super) depth: u32,
     /// White space at its start or end that may have to go.
     space: String,
-    /// The begin marker, and the text so far, where the end decides what it is.
+    /// The begin marker, and the text so far, if the end decides whether it is a thought.
     pub(super) opener: String,
     pub(super) kept: String,
     /// The number of thoughts that were handed out.
@@ -56,7 +56,7 @@ impl Thought {
         }
     }
 
-    /// Ends it; `sealed` says that it is whole. Returns whether any part of it was handed out.
+    /// Ends it; `sealed` means that it is whole. Returns whether any part of it was handed out.
     pub(super) fn close(&mut self, sealed: bool, family: &Family, out: &mut Out<'_>) -> bool {
         let kept = std::mem::take(&mut self.kept);
         self.say(&kept, family, out);

@@ -50,7 +50,7 @@ pub enum Reasoning {
     Staged(Vec<Thought>),
 }
 
-/// A thought and what it may have cost.
+/// A thought and its estimated cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thought {
     /// The text of the thought.
@@ -92,7 +92,7 @@ pub fn split(text: &str, options: &SplitOptions) -> Split {
 }
 
 impl Split {
-    /// `{"visible","reasoning"?:{"text","tokensEst"}}`, with an array of such objects where the split is staged.
+    /// `{"visible","reasoning"?:{"text","tokensEst"}}`, with an array of such objects if the split is staged.
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut writer = Writer::new();
@@ -171,7 +171,7 @@ fn compat(text: &str, options: &SplitOptions) -> (String, Vec<String>) {
     (visible.join("\n\n"), vec![trim(thought).to_owned()])
 }
 
-/// Trims what JavaScript trims: all of Unicode's white space and the byte order mark, but not U+0085.
+/// Trims as JavaScript does: all of Unicode's white space and the byte order mark, but not U+0085.
 fn trim(text: &str) -> &str {
     text.trim_matches(|c: char| (c.is_whitespace() && c != '\u{85}') || c == '\u{feff}')
 }

@@ -92,7 +92,7 @@ impl Tables {
                 Role::CallEnd | Role::Drop | Role::RawEnd => false,
                 Role::Stripped | Role::Unwrap => false,
             }),
-            // Only its end is looked for: such a span may say anything.
+            // Only its end marker counts: such a span may contain any text.
             raw: pick(&|marker| match marker.role {
                 Role::RawEnd => true,
                 Role::Close | Role::CloseAnswer => !has_raw_end,
@@ -107,7 +107,7 @@ impl Tables {
         }
     }
 
-    /// Whether a marker begins with what code begins with.
+    /// Whether a marker begins with a code character.
     pub(super) fn clashes_with_code(&self) -> bool {
         [&self.text, &self.thought]
             .iter()
@@ -177,7 +177,7 @@ pub(super) fn longest(markers: &[Marker], hay: &[u8], last: bool) -> Match {
     let mut best_weight = 0;
     let mut waiting = 0;
     for marker in markers {
-        // The marker that says more counts, whatever its header adds.
+        // The longer marker counts, without the length of its header.
         let weight = marker.text.len() + usize::from(!marker.until.is_empty());
         match marker.at(hay, last) {
             Fit::No => {}

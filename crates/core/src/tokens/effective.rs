@@ -7,7 +7,7 @@ use super::{TokenCount, TokenSource, Tokenizer, TokenizerFailure, count_or_estim
 /// One message, or another part of the request, as it is built for the wire.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
-    /// Says which text this is without reading it.
+    /// Identifies the text without reading it.
     pub key: PieceKey,
     /// The text as it will be sent.
     pub text: &'a str,
@@ -15,10 +15,10 @@ pub struct Piece<'a> {
     pub overhead: u64,
 }
 
-/// Identifies the text and the overhead of a piece: whatever changes either must change the key.
+/// Identifies the text and the overhead of a piece: every change of either must change the key.
 ///
 /// A conversation that numbers its messages uses the message's id and a revision, which covers its content and the
-/// settings that shape it; where there is no such number, [`PieceKey::of_text`] reads the text.
+/// settings that shape it; without such a number, [`PieceKey::of_text`] reads the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PieceKey(u64, u64);
 
@@ -101,8 +101,8 @@ impl<'t> EffectiveCount<'t> {
     /// Keeps the first `unchanged` pieces, replaces all others by `pieces`, and gives the count of the whole.
     ///
     /// A conversation that only grew passes its old length and the new pieces, at a cost that does not depend on that
-    /// length. A caller that does not know what changed passes zero and all pieces; then one key is compared
-    /// per piece, and still only new ones are read.
+    /// length. A caller that does not know the changes passes zero and all pieces; then one key is compared per
+    /// piece, and still only new ones are read.
     pub fn update<'a>(
         &mut self,
         unchanged: usize,

@@ -1,12 +1,12 @@
 //! Why an answer ended, in neutral words.
 //!
-//! An answer keeps its provider's own word. A wire that hands it to its callers uses the wire's own word for the
-//! same thing where it knows the provider's, and the provider's where it does not.
+//! An answer keeps its provider's own word. A wire that passes it to callers translates a known word into its own,
+//! and passes an unknown one unchanged.
 
 /// Why an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// The model had said all it wanted.
+    /// The model finished its answer.
     Complete,
     /// The model's context is full.
     ContextFull,

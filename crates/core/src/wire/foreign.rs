@@ -46,13 +46,13 @@ const SPELLING: [&str; 38] = [
     "topP",
     "type",
 ];
-/// Fields of requests whose members each say something.
+/// Fields of requests whose members each have a meaning of their own.
 const HOLDERS: [&str; 7] =
     ["generationConfig", "options", "output_config", "reasoning", "text", "thinking", "toolConfig"];
-/// Fields beside a text that say more than how it is spelled.
+/// Fields beside a text that carry more than its spelling.
 const BESIDE: [&str; 3] = ["annotations", "citations", "logprobs"];
 
-/// The names of what `request` says in words of another wire than `target`, each once.
+/// The names of the parameters of `request` that belong to another wire than `target`, each once.
 pub(crate) fn of_request(request: &Request, target: &str) -> Vec<String> {
     let mut names = Names { target, all: Vec::new() };
     names.request(&request.extra);
@@ -115,7 +115,7 @@ impl Names<'_> {
         }
     }
 
-    /// Chat keeps what it does not know about a function in an object of its own.
+    /// Chat keeps unknown members of a function in an object of its own.
     fn tool(&mut self, extra: &Extra) {
         self.extra(extra);
         let function = extra.fields.iter().find(|(key, _)| key == "function");

@@ -101,7 +101,7 @@ impl OpenBlocks {
         self.find(key).map(|open| &mut open.part)
     }
 
-    /// More text of a thought, a text or a call's arguments. Empty text says nothing.
+    /// More text of a thought, a text or a call's arguments. Empty text is ignored.
     pub(crate) fn push(&mut self, key: u64, delta: &str, sink: &mut dyn Sink) {
         let Some(open) = self.open.iter_mut().find(|open| open.key == key) else { return };
         if delta.is_empty() {
@@ -150,7 +150,7 @@ impl OpenBlocks {
 }
 
 impl Open {
-    /// The block's number, which it gets and says now if it had none.
+    /// The block's number; a block without a number gets one, and is announced.
     fn announce(&mut self, announced: &mut usize, sink: &mut dyn Sink) -> usize {
         if let Some(block) = self.block {
             return block;

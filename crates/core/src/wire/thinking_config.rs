@@ -1,4 +1,4 @@
-//! The objects `thinking` and `output_config`, which say how a Claude model is to think, on whichever wire.
+//! The objects `thinking` and `output_config`, which control the thinking of a Claude model, on every wire.
 
 use crate::json::{Extra, Raw, Val};
 use crate::request::{ReasoningAsk, Request};
@@ -38,7 +38,7 @@ pub(crate) fn is_same_thinking(was: &ReasoningAsk, is: &ReasoningAsk) -> bool {
 /// The members about thinking that are written.
 #[derive(Debug, Default)]
 pub(crate) struct Thinking {
-    /// The object `thinking`, if there is anything to say.
+    /// The object `thinking`, if it is needed.
     pub(crate) object: Option<Raw>,
     /// The budget in it.
     pub(crate) budget: Option<u64>,
@@ -55,7 +55,7 @@ pub(crate) fn budget_below(budget: u64, cap: u64) -> u64 {
     }
 }
 
-/// Says on, off or how much. Members of the `old` object that have no name here are kept.
+/// Writes on, off or the amount. Members of the `old` object that have no name here are kept.
 pub(crate) fn thinking(request: &Request, old: Option<Val<'_>>) -> Thinking {
     let ask = &request.reasoning;
     let mut said = Thinking::default();

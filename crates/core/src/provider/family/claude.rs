@@ -53,8 +53,8 @@ pub(in crate::provider) const FIVE: &[(Effort, &str)] = &[
     (Effort::Max, "max"),
 ];
 
-/// Declares `RULES` for a wire whose members for thinking stand between `$open` and `$close`, which is below `$path`.
-/// Fable 5.1 reads the thoughts of `$reads`. `$others` come behind, the last of them for every name.
+/// Declares `RULES` for a wire whose members for thinking are between `$open` and `$close`, below `$path`. Fable 5.1
+/// reads the thoughts of `$reads`. `$others` come behind, the last of them for every name.
 macro_rules! rules {
     ($open:literal, $close:literal, $path:literal, $bound:expr, $reads:expr $(, $others:expr)* $(,)?) => {
         const OFF: &str = concat!($open, r#""thinking":{"type":"disabled"}"#, $close);

@@ -1,5 +1,5 @@
 //! DeepSeek's models. From V3.2 on the reasoning of every message with tool calls is demanded for good; a message
-//! that was thought about in no words goes back with the empty string. R1 refused what it had reasoned.
+//! that was thought about in no words goes back with the empty string. R1 refused its own reasoning.
 //!
 //! Facts: the guide on thinking mode and its error texts (autumn 2026).
 

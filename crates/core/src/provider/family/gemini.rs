@@ -12,7 +12,7 @@ use super::THREE;
 
 const PAGE: &str = "https://ai.google.dev/gemini-api/docs/thought-signatures";
 
-/// Calls mostly have no ids, and what Google's other wires put in their place is not said to be drawn at random.
+/// Calls mostly have no ids, and the substitutes of Google's other wires are not documented as random.
 const SEALED: Contract =
     Contract { tickets: Some(WeakIds::Any), ..Contract::sealed(Return::All) }.stated(PAGE);
 
@@ -36,11 +36,11 @@ pub(in crate::provider) const FOUR: &[(Effort, &str)] = &[
 
 const TWO: &[(Effort, &str)] = &[(Effort::Low, "low"), (Effort::High, "high")];
 
-/// The same where thoughts are parts of the answer, which goes back whole.
+/// The same for wires on which thoughts are parts of the answer, which goes back whole.
 const PARTS: Contract = CALLS.with_unsealed();
 const OPTIONAL_PARTS: Contract = OPTIONAL.with_unsealed();
 
-/// Gemini's own wire, where a whole answer goes back with all its parts, readable thoughts included.
+/// Gemini's own wire: a whole answer goes back with all its parts, readable thoughts included.
 pub(in crate::provider) const GENERATE_CONTENT: &[ModelRule] = &[
     ModelRule::thoughtless("*-tts*"),
     ModelRule::thoughtless("*embedding*"),
@@ -78,7 +78,7 @@ pub(in crate::provider) const GENERATE_CONTENT: &[ModelRule] = &[
     ModelRule::new("*gemini-robotics-*", 131_072, OPTIONAL_PARTS, ThinkingForm::ON.show(SHOW)),
     ModelRule::thoughtless("*gemini-2.0*"),
     ModelRule::thoughtless("*gemini-1*"),
-    // Their cards say that thoughts of earlier answers do not go back.
+    // By their model cards, thoughts of earlier answers do not go back.
     ModelRule::new("*gemma-4*", 262_144, OPTIONAL, ThinkingForm::NONE),
     ModelRule::thoughtless("*gemma-*"),
     ModelRule::new("*gemini-4*", CONTEXT, PARTS, leveled(THREE)).assumed("*gemini-*"),
@@ -109,7 +109,7 @@ const fn budget(min: u64, max: u64) -> BudgetForm {
     }
 }
 
-/// The OpenAI-compatible endpoint, where signatures ride on the calls; `$others` are models of other vendors there.
+/// The OpenAI-compatible endpoint, on which calls carry the signatures; `$others` are models of other vendors there.
 macro_rules! chat_rules {
     ($($others:expr),* $(,)?) => {{
         use $crate::provider::family::gemini::{CALLS, CHAT_OFF, CONTEXT, FOUR, OPTIONAL, chat};

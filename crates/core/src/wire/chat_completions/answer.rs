@@ -92,7 +92,7 @@ fn write_body(w: &mut Writer, form: &'static Form, answer: &Answer) {
     }
 }
 
-/// Whether a block stood beside the content as a field of the message.
+/// Whether a block was a field of the message beside the content.
 pub(super) fn is_beside(other: &crate::content::Other) -> bool {
     !parts::is_part(other) && other.kind != details::FIELD && other.kind != details::BLOCKS
 }
@@ -178,7 +178,7 @@ fn write_thoughts(w: &mut Writer, form: &'static Form, answer: &Answer) {
 /// The field with the steps of search models.
 pub(super) const STEPS: &str = "reasoning_steps";
 
-/// A step as it came.
+/// A step in its original form.
 pub(super) fn step(thinking: &Thinking, wire: &str) -> Raw {
     Raw::build(|w| {
         w.object(|w| {

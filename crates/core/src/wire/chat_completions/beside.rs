@@ -1,6 +1,6 @@
 //! Unknown members beside the message: of the body and of a choice.
 //!
-//! They are kept as they stand. In a stream the first value of a member of the body counts, as for the id. Unknown
+//! They are kept unchanged. In a stream the first value of a member of the body counts, as for the id. Unknown
 //! members of a choice are reported with its pieces, and repeated members only if they continue a text.
 
 use super::fields::is_unknown;

@@ -12,7 +12,7 @@ const KNOWN: [&str; 5] = ["index", "id", "type", "function", "custom"];
 /// A piece belongs to one of this many last calls; a stream of a million calls must not take a million looks each.
 const REACH: usize = 256;
 
-/// One call as far as it came.
+/// One call, with the pieces so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Call {
     /// Its number, given when it starts: that is when its name is known.
@@ -70,7 +70,7 @@ impl<'d> Piece<'d> {
 }
 
 impl Calls {
-    /// Takes the `tool_calls` of a delta, or of a whole message, where each entry is a call of its own.
+    /// Takes the `tool_calls` of a delta, or of a whole message, in which each entry is a call of its own.
     pub(super) fn take(
         &mut self,
         calls: Val<'_>,

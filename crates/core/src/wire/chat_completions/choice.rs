@@ -53,7 +53,7 @@ pub(super) struct OpenText {
     pub(super) extra: Extra,
 }
 
-/// One choice as far as it came.
+/// One choice, with the pieces so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Choice {
     pub(super) next: usize,
@@ -86,9 +86,9 @@ struct Whole {
 pub(super) enum Mode {
     /// A piece of a stream.
     Delta,
-    /// A message that stands alone.
+    /// A complete message by itself.
     Message,
-    /// A message inside a stream: it repeats what deltas or earlier messages said.
+    /// A message inside a stream: it repeats the text of deltas or earlier messages.
     Resent,
 }
 

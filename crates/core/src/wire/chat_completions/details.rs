@@ -10,7 +10,7 @@ pub(super) const FIELD: &str = "reasoning_details";
 /// The field with the message's own form of Anthropic blocks.
 pub(super) const BLOCKS: &str = "thinking_blocks";
 
-/// One entry as far as it came.
+/// One entry, with the pieces so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Detail {
     block: usize,
@@ -91,7 +91,7 @@ pub(super) fn read_entry(
 }
 
 impl Details {
-    /// Takes the entries of a delta, or of a whole message, where each is a block of its own.
+    /// Takes the entries of a delta, or of a whole message, in which each is a block of its own.
     pub(super) fn take(
         &mut self,
         (field, entries): (&'static str, Val<'_>),
@@ -157,7 +157,7 @@ impl Details {
         is_plain.then_some((text, detail.block))
     }
 
-    /// The entry that a piece goes on with: same type, index and id, where a missing id fits any.
+    /// The entry that a piece continues: same type, index and id; a missing id fits any.
     fn find(&self, piece: &Piece<'_>) -> Option<usize> {
         let fits = |detail: &Detail| {
             let (own, new) = (&detail.head, &piece.head);
@@ -263,7 +263,7 @@ impl Detail {
         head.redacted_data = head.redacted_data.take().or(new.redacted_data);
         head.id = head.id.take().or(new.id);
         head.format = head.format.take().or(new.format);
-        // An empty or absent value in one piece says nothing about the whole.
+        // An empty or absent value in one piece does not affect the whole.
         let unknown = |key: &str| !NAMED.contains(&key);
         for (key, value) in new.extra.fields.into_iter().filter(|(key, _)| unknown(key)) {
             head.extra.insert(out.wire, &key, value);

@@ -30,7 +30,7 @@ pub(in crate::wire) struct Encoder {
     beside: Beside,
     /// The answer ended as it should; without that the stream must not look complete.
     is_finished: bool,
-    /// A part is missing, whatever follows.
+    /// A part is missing, even if others follow.
     is_broken: bool,
     /// The first error. It is written last, because no event may follow it.
     error: Option<Problem>,
@@ -122,7 +122,7 @@ impl Encoder {
         &mut self.choices[at]
     }
 
-    /// Writes a chunk with what `body` writes into its object.
+    /// Writes a chunk; `body` writes members into its object.
     fn chunk(&mut self, out: &mut Vec<u8>, body: impl FnOnce(&mut Writer)) {
         let mut w = Writer::new();
         w.object(|w| {
@@ -416,7 +416,7 @@ impl Encode for Encoder {
         } else if self.beside.has_news()
             || self.id.is_some() && self.choices.iter().all(|choice| !choice.has_role)
         {
-            // An answer without any content still says who answered.
+            // An answer without any content still reports its model.
             self.chunk(out, |w| w.key("choices").array(|_| {}));
         }
         if self.is_finished && !self.is_broken {
@@ -434,8 +434,8 @@ fn choices(w: &mut Writer, at: usize, body: impl FnOnce(&mut Writer)) {
     });
 }
 
-/// Writes one event. Line feeds in values that were kept as they stood are white space between members, for a JSON
-/// string has none; here they would end the line.
+/// Writes one event. Line feeds in unchanged values are white space between members, for a JSON string has none; here
+/// they would end the line.
 fn frame(data: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b"data: ");
     out.extend(data.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));

@@ -109,8 +109,8 @@ fn read_result(form: &'static Form, result: Val<'_>) -> ToolResult {
     }
 }
 
-/// Reads what the message says in the fields for thoughts. A string that repeats the structured entries or
-/// another string is only marked, so that one thought is one block.
+/// Reads the message's fields for thoughts. A string that repeats the structured entries or another string is only
+/// marked, so that one thought is one block.
 fn read_thoughts(form: &'static Form, content: &mut Content, message: Val<'_>) {
     let mut said: Option<String> = None;
     for field in [details::FIELD, details::BLOCKS] {

@@ -1,8 +1,8 @@
-//! The wire `chat-completions`: OpenAI's Chat Completions and what everybody made of it.
+//! The wire `chat-completions`: OpenAI's Chat Completions and its variants.
 //!
-//! Reasoning comes as sibling strings, as structured entries, as parts of the content, or as tags in the text;
-//! all of it is read, whoever speaks. The wire `mistral-chat` is the same protocol with other places for
-//! reasoning, so it stands on this module with a [`Form`] of its own.
+//! Reasoning comes as sibling strings, as structured entries, as parts of the content, or as tags in the text; all
+//! forms are read from every server. The wire `mistral-chat` is the same protocol with other places for reasoning, so
+//! it uses this module with a [`Form`] of its own.
 
 mod answer;
 mod beside;

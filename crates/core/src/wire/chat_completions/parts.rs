@@ -75,7 +75,7 @@ fn take_thinking(choice: &mut Choice, part: Val<'_>, mode: Mode, out: &mut Out<'
     let (pieces, signature, mut extra) = (read.thought, read.signature, read.extra);
     let references = extra.get(out.wire, THINKING).and_then(without_texts);
     if mode == Mode::Delta {
-        // The form of one piece says nothing about the whole.
+        // The form of one piece does not apply to the whole.
         extra.fields.retain(|(key, _)| !matches!(key.as_str(), THINKING | "text" | "reasoning"));
     }
     let has_text = !pieces.is_empty();

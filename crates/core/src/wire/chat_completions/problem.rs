@@ -9,7 +9,7 @@ pub(super) fn of_status(status: Val<'_>) -> Option<Problem> {
     Some(upstream(&status.text("status_msg").unwrap_or_default(), code.raw()))
 }
 
-/// The problem that an error value stands for.
+/// The problem of an error value.
 pub(super) fn of(error: Val<'_>) -> Problem {
     match error.kind() {
         Kind::String => upstream(&error.as_str().unwrap_or_default(), ""),

@@ -62,8 +62,8 @@ fn take(form: &'static Form, request: &mut Request, key: &str, body: Val<'_>) ->
         || value.kind() == Kind::Number
 }
 
-/// Fields with several spellings. The value as it stood stays beside what it means, and is written again as long
-/// as the meaning is the same.
+/// Fields with several spellings. The original value is kept beside its meaning, and is written again as long as the
+/// meaning is the same.
 fn spelled(form: &'static Form, request: &mut Request, body: Val<'_>) {
     for cap in CAPS {
         if let Some(value) = body.u64(cap) {

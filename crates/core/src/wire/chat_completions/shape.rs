@@ -117,7 +117,7 @@ fn of_delta(
             *slot = Some(value);
         }
     }
-    // A member that stands there twice is counted twice.
+    // A repeated member is counted twice.
     let names = SIBLINGS.iter().copied().chain(custom).chain(["content", details::FIELD]);
     let distinct = names.filter(|name| delta.get(name).is_some()).count();
     if usize::try_from(n_known).ok()? != distinct {

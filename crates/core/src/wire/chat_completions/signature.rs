@@ -1,11 +1,11 @@
-//! Opaque payloads of Gemini models on chat bodies, and where they stood.
+//! Opaque payloads of Gemini models on chat bodies, and their places.
 //!
-//! A payload is taken out of the field that it came in, where a `null` marks its place, so that it goes back to
-//! where it was, and is gone from there when it must not go back.
+//! A payload is taken out of its field, and a `null` marks its place, so that it goes back to the same place, or is
+//! gone if it must not go back.
 
 use crate::json::{Extra, Raw, Val, Writer};
 
-/// The places where servers and proxies put the payload; the first is the usual one.
+/// The places in which servers and proxies put the payload; the first is the usual one.
 const PLACES: [&str; 4] = [
     "extra_content.google.thought_signature",
     "thoughtSignature",

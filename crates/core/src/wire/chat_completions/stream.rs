@@ -19,7 +19,7 @@ const IS_ERROR: &str = "\"error\"";
 /// More choices than this are a hostile upstream's.
 const MAX_CHOICES: usize = 128;
 
-/// One response as far as it came; whole bodies go through it as well.
+/// One response, with the pieces so far; whole bodies go through it as well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::wire) struct Decoder {
     wire: &'static str,
@@ -40,7 +40,7 @@ pub(in crate::wire) struct Decoder {
     is_over: bool,
     /// It is a whole body, which may leave out why it ended.
     is_whole: bool,
-    /// The last message counted the answer and said nothing more of it, which is the end where reasons are left out.
+    /// The last message had only the counts of the answer, which marks the end if reasons are left out.
     is_counted: bool,
     is_done: bool,
     scratch: Scratch,
@@ -61,7 +61,7 @@ struct Body<'d> {
     wrapper: Option<Val<'d>>,
     status: Option<Val<'d>>,
     error: Option<Val<'d>>,
-    /// The body itself, where it says that it is an error.
+    /// The body itself, if it is marked as an error.
     is_error: Option<Val<'d>>,
     detail: Option<Val<'d>>,
 }
@@ -137,7 +137,7 @@ impl<'d> Entry<'d> {
         entry
     }
 
-    /// The delta or message that says something, and how it is to be taken.
+    /// The delta or message with content, and its mode.
     fn said(&self, custom: Option<&str>, mode: Mode) -> Option<(Val<'d>, Fields<'d>, Mode)> {
         let delta = self.delta.filter(|_| mode == Mode::Delta);
         let delta = delta.map(|delta| (delta, Fields::read(delta, custom), mode));
@@ -236,7 +236,7 @@ impl Decoder {
         sink.event(Event::Problem(problem));
     }
 
-    /// Id and model; the first that says something counts.
+    /// Id and model; the first values count.
     fn facts(&mut self, body: &Body<'_>, sink: &mut dyn Sink) {
         let is_news = |own: &Option<String>, new: &str| match own {
             None => true,
@@ -299,7 +299,7 @@ impl Decoder {
         }
     }
 
-    /// Says the text of a message that is known again.
+    /// Reports the text of a recognised message.
     fn short(&mut self, found: Found<'_>, sink: &mut dyn Sink) {
         self.is_counted = false;
         let delta = if found.is_escaped {

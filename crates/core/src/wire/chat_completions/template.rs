@@ -1,10 +1,10 @@
 //! The short way through a stream: a message that differs from the one before in its text only is known again.
 //!
-//! Consecutive messages of a stream are nearly equal. A message that was read in full and did nothing but add
-//! text to an open block becomes a template: its bytes, with holes where the text stood and where members stood
-//! that mean nothing and were seen to change (a time, padding). A message that has the same bytes around the
-//! holes is JSON of the same structure, for a hole is filled only by what may stand inside a string, or by
-//! digits; so reading it in full would add its text to the same block and do nothing else.
+//! Consecutive messages of a stream are nearly equal. A message that was read in full and only added text to an open
+//! block becomes a template: its bytes, with holes for the text and for meaningless members that were seen to change
+//! (a time, padding). A message with the same bytes around the holes is JSON of the same structure, because a hole is
+//! filled only by characters that may be inside a string, or by digits; so reading it in full would only add its text
+//! to the same block.
 
 use crate::json::{Kind, Val};
 use std::ops::Range;
@@ -39,7 +39,7 @@ pub(super) struct Target {
 /// The members of a message as a template sees them.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
-    /// The new text, between its quotes, and where it stands once more.
+    /// The places of the new text between its quotes, repetitions included.
     texts: Vec<Range<usize>>,
     /// Members that mean nothing.
     idle: Vec<Range<usize>>,
@@ -53,7 +53,7 @@ pub(super) struct Template {
     /// Members that mean nothing, and whether they were seen to change.
     idle: Vec<(Range<usize>, bool)>,
     target: Option<Target>,
-    /// Templates made since one was of use; where every message has another shape, making them is wasted.
+    /// Templates made since one was of use; if every message has another shape, making them is wasted.
     wasted: u8,
     skipped: u8,
 }

@@ -23,7 +23,7 @@ pub(super) struct Places {
     pub(super) blocks: Vec<Raw>,
     /// Thoughts inside the content, each with the number of its block.
     pub(super) inline: Vec<(usize, Inline)>,
-    /// All readable text of structured entries, or of the first string: what a second field repeats.
+    /// All readable text of structured entries, or of the first string, which a second field may repeat.
     pub(super) repeated: String,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn place(content: &Content, target: &mut Target<'_>) -> Places {
     for (at, block) in content.blocks.iter().enumerate() {
         match block {
             Block::Thinking(thinking) => {
-                // One thought under two names is written once where both would go into one field.
+                // One thought under two names is written once if both would go into one field.
                 let repeats = target.dialect.field.is_some()
                     && last.is_some_and(|last| {
                         last.source_field != thinking.source_field
@@ -172,7 +172,7 @@ fn lose_payload(thinking: &Thinking, target: &mut Target<'_>) {
     }
 }
 
-/// The place of a thought: where the dialect wants it, else where it came from, else the usual field.
+/// The place of a thought: the dialect's field, else its original field, else the usual field.
 fn field_of<'a>(thinking: &'a Thinking, target: &Target<'_>) -> Cow<'a, str> {
     let came_in = thinking.source_field.as_str();
     let form = target.form;
@@ -188,7 +188,7 @@ fn field_of<'a>(thinking: &'a Thinking, target: &Target<'_>) -> Cow<'a, str> {
     Cow::Borrowed(if is_own || is_part { came_in } else { USUAL })
 }
 
-/// An entry of structured reasoning, as it came.
+/// An entry of structured reasoning in its original form.
 pub(super) fn entry(thinking: &Thinking, wire: &str) -> Raw {
     let is_summary = thinking.detail_type.as_deref() == Some("reasoning.summary");
     let is_block = thinking.source_field == details::BLOCKS;
@@ -204,7 +204,7 @@ pub(super) fn entry(thinking: &Thinking, wire: &str) -> Raw {
     Raw::build(|w| {
         w.object(|w| {
             w.field_str("type", &kind);
-            // An empty text that was written stands among the unknown fields.
+            // An empty text that was written is among the unknown fields.
             if !thinking.thought.is_empty() {
                 w.field_str(text, &thinking.thought);
             }

@@ -144,7 +144,7 @@ fn texts(list: &[String]) -> Raw {
     Raw::build(|w| w.array(|w| list.iter().for_each(|text| w.str(text))))
 }
 
-/// A value as it stood as long as it means the same, else written anew.
+/// A value in its original form while its meaning is unchanged, else newly written.
 fn spelled<T: PartialEq>(
     kept: Option<&Raw>,
     value: Option<&T>,
@@ -222,7 +222,8 @@ fn response_format(request: &Request, target: &mut Target<'_>) -> Option<Raw> {
     })
 }
 
-/// The caller's own fields on this wire; from another wire, what every server of this one might understand.
+/// The caller's own fields on this wire; for a caller on another wire, fields that every server of this wire may
+/// understand.
 fn write_reasoning(w: &mut Writer, ask: &ReasoningAsk, target: &mut Target<'_>) {
     let form = target.form;
     let fields = ask.fields.of(form.id);

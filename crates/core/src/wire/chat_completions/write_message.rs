@@ -10,7 +10,7 @@ use crate::content::{
 use crate::json::{Raw, Writer};
 use crate::wire::tool_result::{Parted, heading};
 
-/// Message fields that only say something about an answer.
+/// Message fields that only describe an answer.
 const ABOUT_ANSWERS: [&str; 1] = ["annotations"];
 
 pub(super) fn write(w: &mut Writer, content: &Content, target: &mut Target<'_>) {
@@ -84,7 +84,7 @@ fn own_result(result: &ToolResult, form: &Form) -> Raw {
     Raw::build(|w| w.array(|w| blocks.iter().filter_map(part).for_each(|part| w.raw(&part))))
 }
 
-/// A result of another wire: its text, and its media beside it where this wire has room for them, else behind it.
+/// A result of another wire: its text, and its media beside it if this wire has room for them, else behind it.
 fn foreign_result(response: &ToolResponse, target: &mut Target<'_>) -> Raw {
     let blocks = response.result.blocks();
     let parted = Parted::of(&blocks);
@@ -218,7 +218,7 @@ fn write_unknown(w: &mut Writer, content: &Content, written: &[&str], target: &T
     signature::write(w, &extra, form, content.signature.as_deref());
 }
 
-/// The content: a string where it can be one, since not every server takes a list.
+/// The content: a string if possible, since not every server takes a list.
 fn write_content(w: &mut Writer, content: &Content, places: &Places, target: &mut Target<'_>) {
     let form = target.form;
     let kept = content.extra.get(form.id, CONTENT).map(Raw::as_str);
@@ -370,7 +370,7 @@ pub(super) fn write_call(w: &mut Writer, call: &ToolCall, id: Option<&str>, wire
     signature::write(w, &extra, wire, call.signature.as_deref());
 }
 
-/// Writes name and arguments, these as they stood if they still mean the same.
+/// Writes name and arguments, these in their original form if their meaning is unchanged.
 fn write_function(w: &mut Writer, call: &ToolCall, key: &str, wire: &str) {
     w.field_str("name", &call.name);
     let kept = call.extra.get(wire, "function");

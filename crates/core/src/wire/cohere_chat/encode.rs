@@ -131,7 +131,7 @@ pub(super) fn call(w: &mut Writer, call: &ToolCall, arguments: &str) {
     });
 }
 
-/// Writes token counts: as they came where they came on this wire, else in its words.
+/// Writes token counts: unchanged if they came on this wire, else in its words.
 fn usage(w: &mut Writer, usage: &Usage) {
     if let Some(raw) = usage.raw.as_ref().filter(|raw| usage_of(raw) == *usage) {
         return w.raw(raw);
@@ -159,7 +159,7 @@ fn usage(w: &mut Writer, usage: &Usage) {
 /// The wire's word for why an answer ended.
 fn finish_reason(word: Option<&str>, has_calls: bool) -> &str {
     match (word, Ending::of_answer(word, has_calls)) {
-        // The wire's own words stand, whatever else the answer holds.
+        // The wire's own words are kept, for every content of the answer.
         (Some(own), _) if REASONS.contains(&own) => own,
         (_, Some(Ending::Complete | Ending::Pause)) => "COMPLETE",
         (_, Some(Ending::ContextFull | Ending::Length)) => "MAX_TOKENS",

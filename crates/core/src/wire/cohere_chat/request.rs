@@ -10,7 +10,8 @@ use crate::request::{AnswerFormat, ReasoningAsk, Request, ToolChoice};
 use crate::wire::RequestError;
 use crate::wire::function::{read_call, read_tool, with_text};
 
-/// A text's `type` is no unknown member, so as one it can only be this mark: the text stood in a list, alone.
+/// The key of the mark for a text that was alone in a list. A text's `type` is never an unknown member, so this key
+/// cannot clash.
 pub(super) const IN_LIST: &str = "type";
 
 /// Reads a request body.

@@ -74,7 +74,7 @@ struct Said<'d> {
 }
 
 impl Said<'_> {
-    /// Remembers, once, something that the wire cannot say.
+    /// Notes, once, a part that the wire cannot express.
     fn lost(&mut self, what: &str) {
         if !self.untranslated.iter().any(|known| known == what) {
             self.untranslated.push(what.to_owned());
@@ -235,7 +235,7 @@ impl Said<'_> {
             self.lost("parallel_tool_calls");
         }
         match request.tool_choice.as_ref()? {
-            // This is what happens without a choice.
+            // The default without a choice.
             ToolChoice::Auto => None,
             ToolChoice::None => Some(Raw::string("NONE")),
             ToolChoice::Required => Some(Raw::string("REQUIRED")),

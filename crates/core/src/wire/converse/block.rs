@@ -74,18 +74,18 @@ pub(super) fn extra(w: &mut Writer, extra: &Extra) {
 /// this wire has an empty name, so this key cannot clash.
 const MARK: &str = "";
 
-/// Marks something as having stood on this wire just so.
+/// Marks an object as unchanged since it came from this wire.
 pub(super) fn mark_verbatim(extra: &mut Extra) {
     extra.insert(ID, MARK, Raw::null());
 }
 
-/// Whether something stood on this wire just so.
+/// Whether an object came from this wire exactly so.
 pub(super) fn is_verbatim(extra: &Extra) -> bool {
     extra.get(ID, MARK).is_some()
 }
 
-/// Writes token counts: as they came where they came on this wire, else in its words. The wire cannot say that a
-/// count is unknown, so the three that it demands are 0 then.
+/// Writes token counts: unchanged if they came on this wire, else in its words. The wire cannot express an unknown
+/// count, so an unknown one of the three demanded counts is written as 0.
 pub(super) fn usage(w: &mut Writer, usage: Option<&Usage>) {
     let nothing = Usage::default();
     let usage = usage.unwrap_or(&nothing);

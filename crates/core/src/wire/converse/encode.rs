@@ -62,7 +62,7 @@ fn content(w: &mut Writer, answer: &Answer) {
     }
 }
 
-/// The arguments for a caller. Broken ones stay recognisable: no object, but the text as it came.
+/// The arguments for a caller. Broken ones stay recognisable: the original text instead of an object.
 fn input_value(parameters: &Parameters) -> Raw {
     match parameters {
         Parameters::Invalid(broken) => Raw::string(broken),
@@ -76,7 +76,7 @@ fn stop_reason(word: Option<&str>, has_calls: bool) -> &str {
     let word = word.filter(|word| !word.is_empty());
     let own = ["content_filtered", "end_turn", "guardrail_intervened"];
     match (word, Ending::of_answer(word, has_calls)) {
-        // The wire's own words stand, whatever else the answer holds.
+        // The wire's own words are kept, for every content of the answer.
         (Some(word), _) if own.contains(&word) => word,
         (_, Some(Ending::Complete | Ending::Pause)) => "end_turn",
         (_, Some(Ending::ContextFull)) => "model_context_window_exceeded",
@@ -336,7 +336,7 @@ impl Stream {
         self.close(out);
     }
 
-    /// Says what the model said before its calls, as text.
+    /// Writes the model's words before its calls, as text.
     fn say_plan(&mut self, out: &mut Vec<u8>) {
         let plan = std::mem::take(&mut self.plan);
         self.end_text(&Text::default(), Some(&plan), out);

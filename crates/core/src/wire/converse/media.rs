@@ -43,7 +43,7 @@ fn format_of(media_type: &str) -> Option<(&'static str, &'static str)> {
     known.map(|(kind, format, _)| (*kind, *format))
 }
 
-/// Reads a medium whose bytes stand here or in S3; anything else about it has no neutral form.
+/// Reads a medium with its bytes inline or in S3; other media have no neutral form.
 pub(super) fn read(kind: &str, medium: Val<'_>) -> Option<Media> {
     let format = medium.text("format")?;
     let (_, _, media_type) =

@@ -1,7 +1,7 @@
 //! `converse`: AWS Bedrock Converse and ConverseStream.
 //!
-//! A block is an object with one member, whose name says what it is. Streams are AWS event-stream messages;
-//! only tool calls and results announce themselves with a start, everything else opens with its first delta.
+//! A block is an object with one member, whose name is its kind. Streams are AWS event-stream messages; only tool
+//! calls and results announce themselves with a start, everything else opens with its first delta.
 
 mod blob;
 mod block;

@@ -110,7 +110,7 @@ fn read_tool(tool: Val<'_>) -> Tool {
     let spec = tool.get("toolSpec").filter(|_| tool.entries().count() == 1);
     let schema = |spec: Val<'_>| {
         let schema = spec.get("inputSchema")?;
-        // A schema that says nothing would be replaced, so such a tool is kept as it stands.
+        // An empty schema would be replaced, so such a tool is kept unchanged.
         let json = schema.get("json").filter(|json| json.entries().next().is_some())?;
         (schema.entries().count() == 1).then(|| Raw::from(json))
     };
@@ -140,8 +140,7 @@ fn read_tool_choice(choice: Val<'_>) -> ToolChoice {
     }
 }
 
-/// Takes the form of the answer and leaves the effort, which was read before. The schema stands as a string on
-/// this wire.
+/// Takes the form of the answer and leaves the effort, which was read before. The schema is a string on this wire.
 fn take_output(request: &mut Request, config: Val<'_>) -> Option<Raw> {
     let is_alone = |object: Val<'_>, count: usize| object.entries().count() == count;
     let plain = |format: Val<'_>| {
@@ -163,8 +162,8 @@ fn take_output(request: &mut Request, config: Val<'_>) -> Option<Raw> {
         .map(|left| if config.is_object() { left } else { Raw::from(config) })
 }
 
-/// Reads one message. A user message with tool results becomes several contents, each of results or of what the
-/// user said; the writer joins them again, because roles must alternate on this wire.
+/// Reads one message. A user message with tool results becomes several contents, each of results or of other blocks
+/// of the user; the writer joins them again, because roles must alternate on this wire.
 fn read_message(
     message: Val<'_>,
     index: usize,

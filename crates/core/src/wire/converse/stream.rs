@@ -157,7 +157,7 @@ impl Decoder {
         }
     }
 
-    /// A block holds readable reasoning or hidden data, never both: where the other kind comes, a new one begins.
+    /// A block holds readable reasoning or hidden data, never both: if the other kind comes, a new block begins.
     fn part_hidden_from_readable(&mut self, key: u64, piece: Val<'_>, sink: &mut dyn Sink) {
         let has = |member: &str| piece.text(member).is_some_and(|text| !text.is_empty());
         let is_said = self.open.is_announced(key);

@@ -10,7 +10,7 @@ use crate::wire::tool_ids::{IdRule, Nameless};
 use crate::wire::{Dialect, Written};
 use std::borrow::Cow;
 
-/// Room for the answer beside a thinking budget, where a request names no cap.
+/// Room for the answer beside a thinking budget, if a request names no cap.
 const ROOM_BESIDE_BUDGET: u64 = 32_000;
 
 /// Ids of tool calls that the API takes.
@@ -91,7 +91,7 @@ struct Said {
 }
 
 impl Said {
-    /// Remembers, once, something that the wire cannot say.
+    /// Notes, once, a part that the wire cannot express.
     fn lost(&mut self, what: &str) {
         if !self.untranslated.iter().any(|known| known == what) {
             self.untranslated.push(what.to_owned());
@@ -101,7 +101,7 @@ impl Said {
     /// The blocks that the wire can express; `None` if there is no content, or if no block remains.
     fn sayable<'c>(&mut self, contents: &'c [Content]) -> Option<Vec<&'c Block>> {
         let all = || contents.iter().flat_map(|content| &content.blocks);
-        // Leaving out white space beside signed thoughts would change what they were signed with.
+        // Leaving out white space beside signed thoughts would change the signed content.
         let is_signed = all().any(|block| {
             matches!(block, Block::Thinking(t) if t.signature.is_some() || t.redacted_data.is_some())
         });
@@ -110,7 +110,7 @@ impl Said {
         (!is_nothing).then_some(blocks)
     }
 
-    /// Whether a block can be written; what cannot and has a meaning is remembered.
+    /// Whether the wire can express a block; a meaningful block that it cannot express is noted.
     fn is_sayable(&mut self, block: &Block, is_signed: bool) -> bool {
         let lost = match block {
             // The API refuses blank texts.
@@ -146,7 +146,7 @@ impl Said {
 
     fn message(&mut self, w: &mut Writer, message: &[Content]) {
         let Some(first) = message.first() else { return };
-        // Instructions can only stand above the messages; among them they are the user's words.
+        // Instructions must be above the messages; among them they become words of the user.
         if message.iter().any(|content| content.speaker == Speaker::System) {
             self.lost("speaker");
         }

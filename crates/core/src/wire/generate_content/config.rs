@@ -4,7 +4,7 @@ use super::{ID, either, schema, snake, thinking};
 use crate::json::{Extra, Raw, Val};
 use crate::request::{AnswerFormat, Request, ToolChoice};
 
-/// Puts what a configuration says into a request.
+/// Copies the values of a configuration into a request.
 pub(super) fn read(config: Val<'_>, request: &mut Request) {
     request.max_tokens = either(config, "maxOutputTokens").and_then(Val::as_u64);
     request.temperature = config.some("temperature").map(Raw::from);

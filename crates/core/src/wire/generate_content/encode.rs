@@ -25,7 +25,7 @@ struct Head {
     id: Option<String>,
     model: Option<String>,
     usage: Option<Usage>,
-    /// The token counts were not yet said.
+    /// The token counts were not yet written.
     has_news: bool,
     extra: Extra,
     error: Option<Problem>,
@@ -217,9 +217,9 @@ impl Lane {
         self.part(head, out, |w| Parts::default().block(w, value));
     }
 
-    /// Says why it ended. Without a finish event, the answer gets no finish reason.
+    /// Writes the finish reason. Without a finish event, the answer gets no finish reason.
     fn end(&mut self, head: &mut Head, out: &mut Vec<u8>) {
-        // The wire has no place for a refusal of its own: it is what the model said.
+        // The wire has no place for a refusal of its own, so it becomes text of the model.
         let refusal = std::mem::take(&mut self.refusal);
         if !refusal.is_empty() {
             self.text(&refusal, head, out);

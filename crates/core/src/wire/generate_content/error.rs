@@ -22,7 +22,7 @@ const STATUSES: [(u16, &str); 14] = [
     (504, "DEADLINE_EXCEEDED"),
 ];
 
-/// The provider's error, which this chunk or its `error` says in one of many shapes.
+/// The provider's error, in one of many shapes, in this chunk or its `error`.
 pub(super) fn of(chunk: Val<'_>) -> Option<Problem> {
     let said = chunk.some("error")?;
     Some(error::read(chunk).or_else(|| error::read(said)).unwrap_or_else(|| {
@@ -42,7 +42,7 @@ pub(super) fn write(w: &mut Writer, problem: &Problem) {
     });
 }
 
-/// The HTTP status and the word for what a provider calls the kind of its error.
+/// The HTTP status and Google's word for a provider's kind of error.
 fn code_of(word: &str) -> (u16, &str) {
     if let Some((code, status)) = STATUSES.iter().find(|(_, status)| *status == word) {
         return (*code, status);

@@ -122,7 +122,7 @@ fn name(enumeration: &Enumeration, value: Val<'_>) -> Option<&'static str> {
     enumeration.names.get(number).copied().filter(|_| is_shared)
 }
 
-/// The number of a name; of digits, which stand for a number without a name, themselves.
+/// The number of a name; digits stay unchanged, because they mean a number without a name.
 fn number(enumeration: &Enumeration, value: Val<'_>) -> Option<String> {
     let name = value.as_str()?;
     let known = enumeration.names.iter().position(|known| *known == name);

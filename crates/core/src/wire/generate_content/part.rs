@@ -19,7 +19,7 @@ pub(super) enum PartKind {
     Thought,
 }
 
-/// Fields that any part may have beside what it is.
+/// Fields that parts of every kind may have.
 const BESIDE: [&str; 6] = [
     "mediaResolution",
     "partMetadata",
@@ -48,7 +48,7 @@ impl PartKind {
     }
 }
 
-/// The field that says what a part is.
+/// The field that shows the kind of a part.
 fn name(part: Val<'_>) -> Option<String> {
     let mut named = part.entries().filter(|(key, value)| {
         let is_beside =
@@ -66,7 +66,7 @@ pub(super) fn signature(part: Val<'_>) -> Option<String> {
         .map(std::borrow::Cow::into_owned)
 }
 
-/// The other fields of a part, without what its neutral form says.
+/// The other fields of a part, without those in its neutral form.
 fn rest(part: Val<'_>, known: &[&str]) -> Extra {
     let mut known = known.to_vec();
     if signature(part).is_some() {
@@ -111,7 +111,7 @@ fn with_inner(mut extra: Extra, inner: &Extra) -> Extra {
     extra
 }
 
-/// Media, inline or by address; anything else as it stands.
+/// Media, inline or by address; other parts unchanged.
 pub(super) fn media(part: Val<'_>) -> Block {
     let (key, inner) = match (either(part, "inlineData"), either(part, "fileData")) {
         (Some(inner), None) => ("data", inner),
@@ -132,7 +132,7 @@ pub(super) fn media(part: Val<'_>) -> Block {
     })
 }
 
-/// A part as it stands, under the wire's name for it.
+/// A part in its original form, under the wire's name for it.
 pub(super) fn other(part: Val<'_>) -> Block {
     let kind = name(part).unwrap_or_else(|| "part".to_owned());
     Block::Other(Other::new(ID, kind, Raw::from(part)))

@@ -46,7 +46,7 @@ impl PartialArgs {
         let leaf = match value {
             Some(value) => Leaf::Raw(Raw::from(value)),
             None if arg.get("nullValue").is_some() => Leaf::Raw(Raw::null()),
-            // A leaf without a value only says that it will go on.
+            // A leaf without a value only announces that it will continue.
             None => return,
         };
         match old {

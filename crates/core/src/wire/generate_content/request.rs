@@ -54,7 +54,7 @@ fn canonical(key: &str) -> &str {
     ["generationConfig", "toolConfig"].into_iter().find(|name| snake(name) == key).unwrap_or(key)
 }
 
-/// The instructions above the conversation; what says nothing stays as it is.
+/// The instructions above the conversation; empty ones stay unchanged.
 fn instruction(value: Val<'_>) -> Result<Option<Content>, RequestError> {
     if let Some(text) = value.as_str() {
         return Ok(Some(Content::text(Speaker::System, text)));
@@ -64,7 +64,7 @@ fn instruction(value: Val<'_>) -> Result<Option<Content>, RequestError> {
     }
     let mut content = content(value, "systemInstruction")?;
     content.speaker = Speaker::System;
-    // A role says nothing here and is often absent, so it is kept whatever it is.
+    // A role has no meaning here and is often absent, so every role is kept.
     content.extra.notes.retain(|(name, _)| name != ROLE);
     if let Some(role) = value.get("role") {
         content.extra.note(ID, ROLE, Raw::from(role));
@@ -123,7 +123,7 @@ fn content(value: Val<'_>, at: &str) -> Result<Content, RequestError> {
     Ok(content)
 }
 
-/// The names of a result; one of an odd form is kept as it stands.
+/// The names of a result; a result of an odd form is kept unchanged.
 const RESULTS: [&str; 2] = ["functionResponse", "function_response"];
 
 /// The parts of a content: a list, or a single one.
@@ -139,7 +139,7 @@ pub(super) fn usual_role(speaker: Speaker) -> &'static str {
     }
 }
 
-/// The tools of one entry: all its functions, or the entry as it stands.
+/// The tools of one entry: all its functions, or the entry unchanged.
 fn tools(entry: Val<'_>) -> Vec<Tool> {
     let names = ["functionDeclarations", "function_declarations"];
     let declared = names.iter().find_map(|name| entry.get(name));
@@ -175,7 +175,7 @@ fn declaration(value: Val<'_>, entry: Option<Raw>) -> Tool {
         }
         (Some(own), _) => {
             let plain = schema::plain(own);
-            // The same wire gets back what it wrote.
+            // The same wire gets back its own form.
             if plain.as_str() == own.raw() {
                 known.push("parameters");
                 mark = Some(Raw::string("parameters"));

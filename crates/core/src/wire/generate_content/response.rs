@@ -9,7 +9,7 @@ use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
 use crate::wire::ending::Ending;
 
-/// The token counts that a usage object says.
+/// The token counts in a usage object.
 pub(super) fn counts(usage: Val<'_>) -> Usage {
     Usage {
         input_tokens: usage.u64("promptTokenCount"),
@@ -118,7 +118,7 @@ fn candidate(w: &mut Writer, index: u64, answer: &Answer) {
         w.key("content").object(|w| {
             w.key("parts").array(|w| {
                 answer.blocks.iter().for_each(|block| parts.block(w, block));
-                // The wire has no place for a refusal of its own: it is what the model said.
+                // The wire has no place for a refusal of its own, so it becomes text of the model.
                 if let Some(refusal) = &answer.refusal {
                     parts.block(w, &Block::text(refusal));
                 }

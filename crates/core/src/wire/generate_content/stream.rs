@@ -34,7 +34,7 @@ pub(super) struct Decoder {
 struct Lane {
     index: usize,
     open: OpenBlocks,
-    /// The key of the latest block, and what kind it is while it is open.
+    /// The key of the latest block, and its kind while it is open.
     key: u64,
     kind: Option<PartKind>,
     /// The ends of the parts of the open thought without the last one, and its length.
@@ -42,10 +42,10 @@ struct Lane {
     len: usize,
     /// No part of the current list was read.
     is_first: bool,
-    /// The arguments of the open call, where they come in pieces.
+    /// The arguments of the open call, if they come in pieces.
     args: PartialArgs,
     finish: Option<String>,
-    /// The number 0 stood in the place of the reason.
+    /// The reason was the number 0.
     is_unspecified: bool,
     /// The other fields of the candidate.
     fields: Extra,
@@ -184,7 +184,7 @@ impl Decoder {
         &mut self.lanes[at]
     }
 
-    /// Ends all open blocks. A `whole` response is complete even where it does not say why it ended.
+    /// Ends all open blocks. A `whole` response is complete even without a finish reason.
     fn finish(&mut self, whole: bool, sink: &mut dyn Sink) {
         let is_failed = self.error.is_some();
         let is_empty = self.lanes.is_empty();
@@ -336,7 +336,7 @@ impl Lane {
         }
     }
 
-    /// Says the arguments that came in pieces.
+    /// Reports the arguments that came in pieces.
     fn say_args(&mut self, sink: &mut dyn Sink) {
         let args = std::mem::take(&mut self.args);
         if !args.is_empty() {

@@ -115,7 +115,7 @@ fn amount(request: &Request, lost: &mut Vec<String>) -> (Option<i64>, Option<&'s
     }
 }
 
-/// The budget that stands for an effort, as the API itself maps them for its OpenAI-compatible clients.
+/// The budget for an effort, as the API itself maps them for its OpenAI-compatible clients.
 fn budget(effort: Effort) -> Option<i64> {
     match effort {
         Effort::None => None,

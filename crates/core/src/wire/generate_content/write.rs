@@ -64,7 +64,7 @@ fn lost_fields(request: &Request) -> Vec<String> {
     lost
 }
 
-/// Writes what the system says: this wire has one place for it, above all messages.
+/// Writes the system messages: this wire has one place for them, above all messages.
 fn instruction(w: &mut Writer, contents: &[Content], parts: &mut Parts<'_>) {
     let mut said = contents.iter().filter(|content| content.speaker == Speaker::System).peekable();
     let Some(first) = said.peek().copied() else { return };

@@ -12,7 +12,7 @@ use crate::wire::tool_result::{Parted, heading};
 #[derive(Debug, Default)]
 pub(super) struct Parts<'a> {
     dialect: Option<&'a Dialect>,
-    /// The calls that were written, by id, for results that do not say which tool they are of.
+    /// The written calls, by id, for results that do not name their tool.
     calls: Vec<(Option<String>, String)>,
     /// How many results without an id and a name were written; they are paired in order.
     nameless: usize,
@@ -74,7 +74,7 @@ impl<'a> Parts<'a> {
     fn result(&mut self, w: &mut Writer, result: &ToolResponse) {
         let name = match &result.name {
             Some(name) => Some(name.clone()),
-            // The API wants a name; where this wire came without one, that stays.
+            // The API wants a name; a result of this wire that came without one stays so.
             None if result.extra.wire == Some(ID) => None,
             None => self.name_of(result.call_id.as_deref()),
         };

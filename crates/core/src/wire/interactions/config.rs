@@ -153,7 +153,7 @@ fn choice_raw(choice: &ToolChoice, lost: &mut Vec<String>) -> Option<Raw> {
     })
 }
 
-/// The form of the answer that `response_format` asks for: JSON, or anything else as it stands.
+/// The form of the answer that `response_format` asks for: JSON, or another form unchanged.
 pub(super) fn format(value: Val<'_>) -> AnswerFormat {
     let only = if value.is_array() && value.items().count() == 1 {
         value.items().next().unwrap_or(value)

@@ -266,7 +266,7 @@ impl Steady {
 
     fn end(&mut self, out: &mut Vec<u8>) {
         self.start(out);
-        // The wire has no place for a refusal of its own: it is what the model said.
+        // The wire has no place for a refusal of its own, so it becomes text of the model.
         let refusal = std::mem::take(&mut self.refusal);
         if !refusal.is_empty() {
             self.begin(out, |w| w.field_str("type", "model_output"));

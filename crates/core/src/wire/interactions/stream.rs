@@ -30,12 +30,12 @@ pub(super) struct Decoder {
 struct Step {
     index: u64,
     kind: StepKind,
-    /// The key of its latest block, and what that is.
+    /// The key and kind of its latest block.
     key: u64,
     is_text: bool,
 }
 
-/// More names of unknown events than this are not told apart.
+/// More names of unknown events than this are not distinguished.
 const MAX_UNKNOWN: usize = 16;
 
 /// Keys of blocks are those of their step times this, plus their place in it.

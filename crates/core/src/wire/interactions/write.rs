@@ -54,7 +54,7 @@ fn lost_fields(request: &Request) -> Vec<String> {
     lost
 }
 
-/// Writes what the system says: this wire has one place for it, above all messages.
+/// Writes the system messages: this wire has one place for them, above all messages.
 fn instructions(w: &mut Writer, contents: &[Content]) {
     let texts: Vec<String> = contents
         .iter()

@@ -11,7 +11,7 @@ use crate::wire::tool_result::{Parted, heading, holds_results, spoken};
 /// Writes steps into an open array.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
-    /// The calls that were written, by id, for results that do not say which tool they are of.
+    /// The written calls, by id, for results that do not name their tool.
     calls: Vec<(String, String)>,
     /// How many calls and results without an id were written; they are paired in order.
     nameless_calls: usize,
@@ -82,7 +82,7 @@ impl Steps {
         });
     }
 
-    /// A message that stood as a turn with a role.
+    /// A message that came as a turn with a role.
     fn turn(&mut self, w: &mut Writer, content: &Content) {
         w.object(|w| {
             w.field_str("role", if content.speaker == Speaker::Ai { "model" } else { "user" });

@@ -84,13 +84,13 @@ pub(super) fn mark_verbatim(extra: &mut Extra, kind: &str) {
     extra.insert(ID, MARK, Raw::string(kind));
 }
 
-/// Whether a block stood on this wire just so.
+/// Whether a block came from this wire exactly so.
 pub(super) fn is_verbatim(extra: &Extra) -> bool {
     extra.get(ID, MARK).is_some()
 }
 
-/// Writes token counts: as they came where they came on this wire, else in its words. The wire cannot say that
-/// a count is unknown, so the two that it demands are 0 then.
+/// Writes token counts: unchanged if they came on this wire, else in its words. The wire cannot express an unknown
+/// count, so an unknown one of the two demanded counts is written as 0.
 pub(super) fn usage(w: &mut Writer, usage: Option<&Usage>) {
     let nothing = Usage::default();
     let usage = usage.unwrap_or(&nothing);

@@ -14,8 +14,8 @@ use crate::wire::ending::Ending;
 use crate::wire::serial::Serial;
 use crate::wire::tool_ids::{CallIds, NAMELESS_ANSWER};
 
-/// Writes a whole response. An answer without an id or a model gets empty ones: this wire demands them, and
-/// whoever knows better ones says so before.
+/// Writes a whole response. An answer without an id or a model gets empty ones: this wire demands them, and a caller
+/// that knows better ones sets them before.
 pub(super) fn write_response(answer: &Answer) -> String {
     let mut w = Writer::new();
     w.object(|w| {
@@ -59,7 +59,7 @@ fn content(w: &mut Writer, answer: &Answer) {
             Block::ToolCall(call) => {
                 let id = ids.next(call.id.as_deref());
                 match &call.parameters {
-                    // Broken arguments stay recognisable: no object, but the text as it came.
+                    // Broken arguments stay recognisable: the original text instead of an object.
                     Parameters::Invalid(broken) => tool_use(w, &id, call, &Raw::string(broken)),
                     Parameters::Free(_) | Parameters::Json(_) => {
                         tool_use(w, &id, call, &input_object(&call.parameters));
@@ -88,7 +88,7 @@ fn stop_reason(word: Option<&str>, has_calls: bool) -> &str {
     // Some providers write an empty word.
     let word = word.filter(|word| !word.is_empty());
     match (word, Ending::of_answer(word, has_calls)) {
-        // The wire's own words stand, whatever else the answer holds.
+        // The wire's own words are kept, for every content of the answer.
         (Some("end_turn"), _) | (_, Some(Ending::Complete)) => "end_turn",
         (_, Some(Ending::ContextFull)) => "model_context_window_exceeded",
         (_, Some(Ending::Length)) => "max_tokens",
@@ -252,7 +252,7 @@ impl Stream {
         });
     }
 
-    /// Writes the end of a block. Members of it that were not known at its start stand here.
+    /// Writes the end of a block. It contains the members that were unknown at the block's start.
     fn close<'f>(&mut self, out: &mut Vec<u8>, late: impl Iterator<Item = &'f (String, Raw)>) {
         send("content_block_stop", out, |w| {
             w.field_u64("index", self.next);
@@ -348,7 +348,7 @@ impl Stream {
         self.close(out, [].iter());
     }
 
-    /// Says what the model said before its calls, as text.
+    /// Writes the model's words before its calls, as text.
     fn say_plan(&mut self, out: &mut Vec<u8>) {
         let plan = std::mem::take(&mut self.plan);
         self.say(&plan, out);

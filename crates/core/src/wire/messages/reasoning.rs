@@ -1,4 +1,4 @@
-//! `thinking` and `output_config`: what a caller says about reasoning, and the form of the answer.
+//! `thinking` and `output_config`: a caller's parameters about reasoning, and the form of the answer.
 
 use super::ID;
 use crate::json::{Doc, Extra, Raw, Val};
@@ -76,7 +76,7 @@ pub(super) fn fields(request: &Request) -> Fields {
     fields
 }
 
-/// `output_config` anew, with the members that stood in it and have no name here.
+/// A new `output_config` with the unknown members of the old one.
 fn new_config(fields: &mut Fields, request: &Request, old: Option<Val<'_>>) -> Option<Raw> {
     let format = match &request.format {
         None => None,

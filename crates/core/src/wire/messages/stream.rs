@@ -157,7 +157,7 @@ impl Decoder {
         }
     }
 
-    /// Ends a block. Members of the block may stand here when its sender learned of them only at its end.
+    /// Ends a block. It may have members of the block that its sender learned only at the end.
     fn block_stop(&mut self, data: Val<'_>, sink: &mut dyn Sink) {
         let key = self.key(data);
         let late = data.entries().filter(|(key, _)| key != "type" && key != "index");

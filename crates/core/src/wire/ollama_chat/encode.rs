@@ -95,7 +95,7 @@ pub(super) fn write_images(w: &mut Writer, images: &[&str]) {
     }
 }
 
-/// The bytes of an image, if they stand here.
+/// The inline bytes of an image.
 pub(super) fn image_data(media: &Media) -> Option<&str> {
     match &media.source {
         MediaSource::Data(data) if media.media_type.starts_with("image/") => Some(data),

@@ -12,7 +12,7 @@ use crate::wire::function::{read_call, read_tool, with_text};
 /// `content` is no unknown member of a message, so as one it is a mark: there was none.
 pub(super) const NO_CONTENT: &str = "false";
 
-/// Note on a result: its images stood in its own message.
+/// Note on a result: its images were in its own message.
 pub(super) const IMAGES: &str = "images";
 
 /// Reads a request body.

@@ -41,7 +41,7 @@ impl ItemKind {
     }
 }
 
-/// The blocks that a complete item of the model stands for.
+/// The blocks of a complete item of the model.
 pub(super) fn blocks(item: Val<'_>) -> Vec<Block> {
     match ItemKind::of_item(item) {
         ItemKind::Message => message::blocks(item),
@@ -122,7 +122,7 @@ fn texts(list: Option<Val<'_>>, kind: &str) -> Option<Parts> {
     Some(Parts { texts, plain })
 }
 
-/// A `function_call` item. The arguments' text is kept beside their value where the value alone would lose it.
+/// A `function_call` item. The arguments' text is kept beside their value if the value alone would lose it.
 pub(super) fn function(item: Val<'_>) -> ToolCall {
     let (parameters, is_exact) = match item.get("arguments") {
         Some(arguments) => match arguments.as_str() {

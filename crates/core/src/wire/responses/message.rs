@@ -7,7 +7,7 @@ use crate::json::{Extra, Raw, Val};
 /// Fields that belong to a text part, to be kept apart from those of its message.
 pub(super) const PART_FIELDS: [&str; 2] = ["annotations", "logprobs"];
 
-/// The fields of a message that are its own and not said by its role or its content.
+/// The fields of a message apart from its role and content.
 fn message_fields(item: Val<'_>) -> Extra {
     let is_plain = item.text("role").is_none_or(|role| role == "assistant");
     let known: &[&str] = if is_plain { &["role", "content"] } else { &["content"] };
@@ -43,7 +43,7 @@ pub(super) fn blocks(item: Val<'_>) -> Vec<Block> {
     if blocks.is_empty() { whole(item) } else { blocks }
 }
 
-/// A message without content is kept as it stood, for its id may be asked for.
+/// A message without content is kept unchanged, because a caller may need its id.
 fn whole(item: Val<'_>) -> Vec<Block> {
     vec![Block::Other(Other::new(ID, "message", Raw::from(item)))]
 }

@@ -22,7 +22,7 @@ pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
             request.extra.insert(ID, &key, Raw::from(value));
         }
     }
-    // The instructions stand above all messages, wherever the field stood in the body.
+    // The instructions are above all messages, at any place of the field in the body.
     if let Some(text) = body.text("instructions") {
         let mut content = Content::text(Speaker::System, text);
         content.extra.note(ID, INSTRUCTIONS, flag());
@@ -61,7 +61,7 @@ fn take(request: &mut Request, key: &str, value: Val<'_>) -> Result<bool, Reques
         "parallel_tool_calls" => request.parallel_tool_calls.is_some(),
         "stream" => request.stream,
         "max_output_tokens" => request.max_tokens.is_some(),
-        // The whole object is kept: what it says beside the format goes back out.
+        // The whole object is kept: its members beside the format go back out.
         "text" => false,
         _ => true,
     })

@@ -86,7 +86,7 @@ fn broken(answer: &Answer) -> Option<&Problem> {
 /// The id of a response that has none.
 pub(super) const NO_ID: &str = "resp_0";
 
-/// How a response stands.
+/// The state of a response.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ended<'a> {
     /// It came to an end, with this status and, if it is incomplete, this reason.
@@ -135,8 +135,8 @@ pub(super) struct State<'a> {
     pub(super) extra: &'a Extra,
 }
 
-/// Writes the response object with this output. Clients demand some fields that no answer has; they say the
-/// API's defaults.
+/// Writes the response object with this output. Clients demand some fields that no answer has; these get the API's
+/// defaults.
 pub(super) fn object(w: &mut Writer, state: &State<'_>, output: &str) {
     w.object(|w| {
         w.field_str("id", state.id);

@@ -1,7 +1,7 @@
 //! The output items of one stream: their blocks in the answer, and the streamed text of each.
 //!
-//! The last word about an item is its `output_item.done`. Until then its deltas are passed on as they come, and what
-//! the last word says differently replaces them.
+//! The last word about an item is its `output_item.done`. Until then its deltas are passed on as they come, and
+//! differing parts of the final item replace them.
 
 use super::ID;
 use super::item::{self, ItemKind};
@@ -13,9 +13,9 @@ use crate::json::{Extra, Raw, Val};
 /// One output item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
-    /// Its place in the output, where the event said it.
+    /// Its place in the output, if the event named it.
     pub(super) index: Option<u64>,
-    /// Its id as it was first said; some relatives say another one in every event.
+    /// Its first id; some relatives send another id in every event.
     pub(super) id: Option<String>,
     pub(super) kind: ItemKind,
     /// The id of the call that it is.
@@ -23,7 +23,8 @@ pub(super) struct Slot {
     /// The item as it began, until its last word.
     begun: Option<Raw>,
     opens: Vec<Open>,
-    /// Text of a part that is only said whole: a refusal, or arguments of a call whose name is not known yet.
+    /// Text of a part that is only reported as a whole: a refusal, or arguments of a call whose name is not known
+    /// yet.
     silent: String,
     pub(super) done: bool,
 }
@@ -352,7 +353,7 @@ impl Form {
     }
 }
 
-/// Ends a block that was begun, or says it whole.
+/// Ends an open block, or reports the block as a whole.
 fn end_with(
     open: Option<Open>,
     block: &Block,

@@ -31,7 +31,7 @@ pub(super) struct Decoder {
     unknown: Vec<String>,
 }
 
-/// More names of unknown events than this are not told apart.
+/// More names of unknown events than this are not distinguished.
 const MAX_UNKNOWN: usize = 16;
 
 impl Decode for Decoder {
@@ -248,7 +248,7 @@ impl Decoder {
             "function_call_arguments.delta" | "custom_tool_call_input.delta" => {
                 slot.push_call(&delta(data), sink);
             }
-            // The rest says a part whole; what its deltas left out is made up for.
+            // The other events repeat a part as a whole; text that its deltas lacked is added.
             "output_text.done" => {
                 let whole = data.text("text").unwrap_or_default();
                 slot.push_text(content, slot.rest(content, &whole), numbers, sink);

@@ -119,7 +119,7 @@ fn tool(w: &mut Writer, tool: &Tool, lost: &mut Vec<String>) {
                     w.key("properties").object(|_| {});
                 }),
             }
-            // On this wire a tool is strict unless it says otherwise; on the others it is the other way round.
+            // On this wire a tool is strict by default; on the other wires it is not.
             if extra.get(ID, "strict").is_none() && extra.noted(ID, NOT_SAID).is_none() {
                 w.field_bool("strict", false);
             }

@@ -71,7 +71,7 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// Writes the items of an answer: each message is a text or part and what continues it.
+    /// Writes the items of an answer: each message is a text or part with its continuations.
     pub(super) fn answer(&mut self, w: &mut Writer, blocks: &[Block]) {
         let mut rest = blocks;
         let is_request = matches!(self.place, Place::Request(_));
@@ -114,7 +114,7 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// A new id for an item that has none, where one is needed.
+    /// A new id for an item without one, if the place needs it.
     fn new_id(&self, kind: &str) -> Option<String> {
         match self.place {
             Place::Answer(prefix) => Some(format!("{kind}_{}_{prefix}", self.count)),
@@ -377,7 +377,7 @@ fn own_fields(extra: &Extra) -> Extra {
     Extra { wire: Some(ID), fields: list, notes: Vec::new() }
 }
 
-/// The fields of a message that its first part carries, where that has no form of its own.
+/// The fields of a message that its first part carries, if that part has no form of its own.
 fn message_of(other: &Other) -> Extra {
     let fields = other.notes.noted(ID, MESSAGE);
     fields.map(|fields| Extra::collect(ID, fields.doc().root(), &[])).unwrap_or_default()

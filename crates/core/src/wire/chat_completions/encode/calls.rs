@@ -19,7 +19,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// Writes `members` into the function of a call; `of_entry` goes beside it, where there is such a place.
+    /// Writes `members` into the function of a call; `of_entry` goes beside it, if there is such a place.
     fn write(
         self,
         w: &mut Writer,
