@@ -94,11 +94,11 @@ pub struct ReasoningAccumulator {
     block: Option<usize>,
     usage: Option<Usage>,
     is_final: bool,
-    /// Something came as an event after the end.
+    /// Events came after the end.
     is_used_after: bool,
 }
 
-/// The message of an accumulator was over when something was to be added.
+/// The error for an event after the end of an accumulator's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finalized;
 

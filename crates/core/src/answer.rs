@@ -41,7 +41,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The text blocks joined with nothing.
+    /// The text blocks, concatenated.
     #[must_use]
     pub fn text(&self) -> String {
         self.blocks
@@ -60,7 +60,7 @@ impl Answer {
         fields.find(|(key, _)| key == REFUSAL_DETAILS).map(|(_, details)| details)
     }
 
-    /// Whether the answer ended as it should, with nothing missing and no error.
+    /// Whether the answer ended without errors and without missing parts.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         !self.problems.iter().any(Problem::breaks)

@@ -70,7 +70,7 @@ impl Content {
         Content::new(speaker, vec![Block::Text(Text::new(text))])
     }
 
-    /// The text blocks joined with nothing.
+    /// The text blocks, concatenated.
     #[must_use]
     pub fn visible_text(&self) -> String {
         self.blocks
@@ -138,7 +138,7 @@ fn plain(address: &str) -> String {
 pub enum Block {
     /// An image, a sound or a file.
     Media(Media),
-    /// Anything with no form of its own here: citations, refusals, server-side tools, compaction items, ...
+    /// Any block without a form of its own here: citations, refusals, server-side tools, compaction items, ...
     Other(Other),
     /// Visible text.
     Text(Text),
@@ -179,7 +179,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// Text with nothing on it.
+    /// A text without a signature or unknown members.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Text { text: text.into(), signature: None, extra: Extra::default() }
@@ -285,7 +285,7 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// A call without arguments and with nothing on it.
+    /// A call without arguments, payloads and unknown members.
     #[must_use]
     pub fn new(id: Option<&str>, name: &str) -> Self {
         ToolCall {
@@ -310,7 +310,7 @@ pub enum Parameters {
 }
 
 impl Parameters {
-    /// Arguments from the text that a wire carries them in. Nothing, or only white space, is `{}`.
+    /// Arguments from the text that a wire carries them in. An empty or blank text is `{}`.
     #[must_use]
     pub fn from_text(text: &str) -> Self {
         if text.trim().is_empty() {
@@ -458,7 +458,7 @@ impl Other {
         self.wire.is_empty() && self.kind == DATA
     }
 
-    /// Whether it only names something that the provider keeps, a thought perhaps (the Responses API's
+    /// Whether it only names an item that the provider stores, such as a thought (the Responses API's
     /// `item_reference`).
     #[must_use]
     pub fn is_reference(&self) -> bool {

@@ -140,7 +140,7 @@ pub enum Told {
     /// Its calls become words in its own text, and their results words in a user message. For contracts that demand
     /// thoughts only of messages with calls: an answer without calls stays as it is.
     InAnswer,
-    /// All of it in a message of the user's, so that no message of the model's is left without its thought. An answer
+    /// The whole answer goes into a user message, so that no message of the model lacks its thought. An answer
     /// without calls is quoted right before the user's next message.
     #[default]
     InUserMessage,

@@ -1,8 +1,8 @@
-//! Names from outside in messages of ours: short, on one line, and without anything that steers a terminal.
+//! Names from outside in our messages: short, on one line, and without terminal control sequences.
 
 use crate::invisible::is_invisible;
 
-/// So much of a name tells which one is meant.
+/// The number of characters that identifies a name.
 const LONGEST: usize = 100;
 
 /// A name as a message may repeat it.

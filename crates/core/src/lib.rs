@@ -1,6 +1,6 @@
 //! Reads reasoning from every provider's wire, keeps it exactly, and rebuilds the next request.
 //!
-//! The nouns, in the order in which they hand over to each other:
+//! The main types, in the order of the data flow:
 //!
 //! - A [`Wire`](wire::Wire) is a protocol format, such as Anthropic's Messages or OpenAI's Responses. It reads and
 //!   writes requests, answers and streams. Wires know only the neutral form, never each other.

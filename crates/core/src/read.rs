@@ -34,7 +34,7 @@ pub struct Reader {
     dialect: Dialect,
     state: State,
     tags: Option<TagFilter>,
-    /// Something of the body was understood.
+    /// A part of the body was read.
     has_read: bool,
     /// The body is one value, and no answer.
     is_none: bool,
@@ -132,7 +132,7 @@ impl Reader {
         }
     }
 
-    /// The body is over. `false` if nothing in it could be read.
+    /// The body is over. Returns `false` if no part of it could be read.
     pub fn end(&mut self, sink: &mut dyn Sink) -> bool {
         if matches!(self.state, State::Undecided { .. }) {
             self.decide(None, sink);

@@ -4,8 +4,7 @@ use crate::content::Content;
 use crate::json::{Extra, Raw};
 use crate::settings::Effort;
 
-/// A request to a model, on any wire. Contents come as they are to be sent: policies and contracts have been applied
-/// before.
+/// A request to a model, on any wire. Contents are final: policies and contracts have been applied before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// The model's name as the upstream knows it.
@@ -75,7 +74,7 @@ pub enum Tool {
         /// Fields that have no name here.
         extra: Extra,
     },
-    /// Anything else: the provider's own tools, custom tools. Kept raw.
+    /// Another kind of tool: the provider's own tools, custom tools. Kept raw.
     Other {
         /// The wire it is written for.
         wire: &'static str,

@@ -6,12 +6,12 @@
 
 use crate::json::Raw;
 
-/// No model gives more tokens in one go, and none takes more: the greatest windows are of ten million.
+/// More tokens than any model gives, or takes, at once: the greatest windows are of ten million.
 const GIVES: u64 = 1 << 22;
 /// See [`GIVES`].
 const TAKES: u64 = 1 << 25;
 
-/// Token counts of one answer: the provider's own numbers, nothing added up. Unknown is `None`, never 0.
+/// Token counts of one answer: the provider's own numbers, without sums. Unknown is `None`, never 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Tokens of the request.

@@ -12,11 +12,11 @@ use crate::turns::begins;
 use crate::wire::Wire;
 use thinkthrough_mask::Masker;
 
-/// At most so many answers and blocks are reported: the newest.
+/// The most answers and blocks that are reported: the newest.
 const DECISIONS: usize = 100;
-/// At most so many attempts are reported: the last.
+/// The most attempts that are reported: the last.
 const WAYS: usize = 16;
-/// At most so many characters of a text are reported.
+/// The most characters of a text that are reported.
 const WORDS: usize = 120;
 
 /// The report about a request.

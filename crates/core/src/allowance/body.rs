@@ -35,10 +35,10 @@ pub(super) const SHOWN: [&str; 20] = [
 /// Members that hold no settings of the request.
 pub(super) const OTHER: [&str; 6] =
     ["metadata", "response_format", "responseSchema", "responseJsonSchema", "text", "labels"];
-/// So many answers to one request are the most that is reckoned with.
+/// The highest number of answers to one request that the calculation assumes.
 const ANSWERS: u64 = 128;
 
-/// Whether the answer to this body may hold a thought, as far as the rule of its model knows.
+/// Whether the answer to this body may hold a thought, by the rule of its model.
 ///
 /// It holds no thought in three cases: the rule says that the model never thinks; the model does not think by default
 /// and the body does not ask for it; or the body is off in the rule's own form and has no contradicting member. An

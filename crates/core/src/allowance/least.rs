@@ -8,7 +8,7 @@ use crate::json::{Raw, Val, merge};
 use crate::request::ReasoningAsk;
 use crate::settings::Effort;
 
-/// A cap of so many tokens is little; on Messages it is the least that there is.
+/// A low cap on thinking tokens; on Messages it is the API's minimum.
 const LITTLE: u64 = 1_024;
 /// Words in names of members with a degree, and of members with a cap.
 const DEGREE: [&str; 4] = ["effort", "level", "reason", "think"];

@@ -189,8 +189,7 @@ impl Fallback {
     }
 }
 
-/// Reports the answers that lack thoughts. A documented value is a block's, of which it is decided already whether it
-/// is sent.
+/// Reports the answers that lack thoughts. A documented value belongs to a block, whose decision was made already.
 pub(super) fn explain(laddered: &[Decision], decisions: &mut Vec<Decision>) {
     for done in laddered {
         if done.action != Action::Bypass {

@@ -8,7 +8,7 @@ use crate::restore::Step;
 /// The name of the setting with the limit.
 pub(super) const SETTING: &str = "max_restore_tokens";
 
-/// A restored thought, as far as the limit needs to know it.
+/// The data about a restored thought that the limit needs.
 #[derive(Clone, Copy, Debug)]
 struct Restored {
     /// The answer that it belongs to.

@@ -19,7 +19,7 @@ pub(super) enum Which {
     Saying,
 }
 
-/// Whether some are in the unknown fields of something.
+/// Whether unknown fields contain such members.
 pub(super) fn are_in(extra: &Extra, which: Which) -> bool {
     let is_named = |(key, value): &(String, Raw)| {
         let doc = value.doc();

@@ -98,7 +98,7 @@ fn results(mut words: Words, calls: &[ToolCall], behind: &mut [Content]) -> Opti
             other => words.blocks.push(other),
         }
     }
-    // Those behind the first are left without a word, and are no messages any more.
+    // The other messages become empty, and are dropped.
     if let Some(first) = given.first_mut() {
         *first = words.content();
     }
@@ -189,7 +189,7 @@ fn quoted(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Marks that part of the prompt is to be cached.
+/// The member that marks a part of the prompt for caching.
 const MARKER: &str = "cache_control";
 
 fn called(who: &str, call: &ToolCall) -> String {

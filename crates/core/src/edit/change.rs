@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 pub struct Change {
     /// The message, as an index in the request's contents.
     pub message: usize,
-    /// The block that is changed, or that something goes before; the number of blocks for the end.
+    /// The block to change, or the block before which an insertion goes; the number of blocks for the end.
     pub block: usize,
     /// The change.
     pub what: What,
@@ -22,7 +22,7 @@ pub enum What {
     Insert(Box<Thinking>),
     /// It goes: a thought, or a copy of one.
     Remove,
-    /// It is a call and gets this id, or none; a result, and it answers the call with this id.
+    /// A call gets this id, or loses its id; a result refers to this id.
     Rename(Option<String>),
     /// The text becomes this one.
     Say(String),

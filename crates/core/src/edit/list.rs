@@ -16,7 +16,7 @@ pub struct ListEdit {
 }
 
 impl ListEdit {
-    /// Edits of an object's members or an array's elements; anything else has none.
+    /// Edits of an object's members or an array's elements; no edits for other values.
     #[must_use]
     pub fn of(list: Val<'_>) -> Self {
         let elements: Vec<Range<usize>> = if list.is_object() {

@@ -7,11 +7,11 @@ use super::align;
 use crate::content::{Block, Content, MediaSource};
 use crate::json::{Doc, Raw};
 
-/// So many differences are listed.
+/// The most differences that are listed.
 const MOST: usize = 64;
-/// So many bytes of a text are given at most.
+/// The most bytes of a text that are shown.
 const WORDS: usize = 1024;
-/// So many bytes of a member's value are given at most.
+/// The most bytes of a member's value that are shown.
 const VALUE: usize = 200;
 
 /// The differences.
@@ -19,14 +19,14 @@ const VALUE: usize = 200;
 pub struct Differences {
     /// In the messages, in their order.
     pub list: Vec<Difference>,
-    /// So many more there are.
+    /// The number of further differences.
     pub more: usize,
     /// The members of the request beside its messages that changed, each with its outgoing value; empty for a request
     /// that is newly written for another wire.
     pub members: Vec<(String, String)>,
 }
 
-/// A block that goes out otherwise than it came.
+/// A block that differs between the incoming and the outgoing request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The index of the message.
@@ -35,7 +35,7 @@ pub struct Difference {
     pub block: usize,
     /// The incoming block; `None` for an added block.
     pub came: Option<Side>,
-    /// As it goes; `None`: it was left out.
+    /// The outgoing block; `None` for a removed block.
     pub goes: Option<Side>,
 }
 
@@ -49,8 +49,8 @@ pub struct Side {
     pub bytes: usize,
     /// The size of its opaque payloads in bytes.
     pub sealed: usize,
-    /// The beginning of its text; of calls and their results the id and the tool. Nothing in it is masked yet, and where
-    /// it was cut, it ends with a whole word.
+    /// The beginning of its text; of calls and their results the id and the tool. It is not masked yet. A cut text
+    /// ends with a whole word.
     pub words: String,
 }
 
@@ -60,7 +60,7 @@ impl Differences {
     #[must_use]
     pub fn of(came: &[Content], goes: &[Content]) -> Self {
         let mut found = Differences::default();
-        // Mostly the very same.
+        // Usually they are identical.
         if std::ptr::eq(came, goes) {
             return found;
         }

@@ -17,7 +17,7 @@ pub struct Sent<'a> {
     pub put_back: &'a PutBack,
     /// The target of the request.
     pub target: &'a Target,
-    /// There may be thoughts beside those in it: a vault's, or those of a conversation of one's own.
+    /// There may be further thoughts: in a vault, or in an own conversation.
     pub has_more: bool,
 }
 
@@ -36,7 +36,7 @@ pub struct Mending {
     is_own: bool,
 }
 
-/// So many refusals may each cost the thought that they name, before one costs all.
+/// The number of refusals that remove only the thoughts that they name; the next one removes all thoughts.
 const MOST_NAMED: usize = 3;
 
 /// Whether a changed request may succeed, because the provider refused its content.
@@ -54,7 +54,7 @@ impl Mending {
         Mending { is_own: true, ..Mending::default() }
     }
 
-    /// Sets the lesson of earlier refusals about the model. It holds until this request is repaired otherwise.
+    /// Sets the lesson of earlier refusals about the model. It holds until another repair of this request.
     pub fn learn(&mut self, fact: Option<Repair>) {
         if self.repaired.is_none() {
             self.learned = fact;
@@ -144,7 +144,8 @@ impl Mending {
         &self.marks
     }
 
-    /// The records of the vault that are to blame, once the request was taken without them, and why.
+    /// The records of the vault that caused the refusal, known once the provider accepts the request without them,
+    /// and the cause.
     #[must_use]
     pub fn fault(&self) -> Option<(RefusalCause, &[String])> {
         self.fault.as_ref().map(|(cause, records)| (*cause, records.as_slice()))

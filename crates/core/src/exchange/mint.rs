@@ -11,7 +11,7 @@ use crate::json::Val;
 use crate::restore::{Secret, ticket};
 use crate::wire::Wire;
 
-/// More choices than this are a hostile upstream's; they share the last place.
+/// A hostile upstream may send more choices; they share the last place.
 const MAX_CHOICES: usize = 128;
 
 /// Gives the parts of one answer their tickets. Every choice is a record of its own, and so has tickets of its own.

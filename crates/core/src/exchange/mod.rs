@@ -166,7 +166,7 @@ struct Caller<'d> {
 /// The parts of a request that a refusal removed.
 #[derive(Debug, Default)]
 struct LeftOut {
-    /// All thoughts of a conversation of one's own.
+    /// All thoughts of an own conversation.
     is_all: bool,
     /// The keyed digests of payloads and texts.
     marks: BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! A request of a conversation of one's own, and its answer.
+//! A request of an own conversation, and its answer.
 
 use super::mending::{Mending, Sent, may_be_repaired};
 use super::{Prepared, RequestContext};
@@ -58,7 +58,7 @@ pub struct Turn<'d> {
     held: Option<Vec<Problem>>,
 }
 
-/// A conversation of one's own that goes to a model.
+/// An own conversation that goes to a model.
 #[derive(Clone, Debug)]
 pub struct Own<'d> {
     /// The conversation and its parameters.
@@ -301,7 +301,7 @@ fn refused(contents: &[Content], model: &Origin) -> Vec<String> {
     its.flat_map(|content| content.refused.iter().cloned()).collect()
 }
 
-/// A conversation of one's own has nothing sealed.
+/// An own conversation has no sealed records.
 struct Nothing;
 
 impl Open for Nothing {

@@ -22,7 +22,7 @@ enum Place {
     Outside,
     /// Between elements.
     Between,
-    /// In an element, in so many objects and arrays.
+    /// In an element, at this depth of objects and arrays.
     Element { depth: usize },
     /// In a string of an element, right behind a backslash or not.
     Text { depth: usize, is_escaped: bool },

@@ -13,8 +13,8 @@ pub use headers::{HeaderValue, Headers};
 
 /// Reads AWS event-stream messages from pushed bytes.
 ///
-/// Both checksums are verified before anything is handed out. A damaged message whose length can be
-/// trusted is skipped; after a damaged prelude no further message can be found.
+/// Both checksums are verified before a message is handed out. A damaged message whose length can be trusted is
+/// skipped; after a damaged prelude no further message can be found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventStreamDecoder {
     limit: usize,

@@ -41,7 +41,7 @@ pub enum Frame<'a> {
     Event(Event<'a>),
     /// An SSE comment line. It carries nothing, but it shows that the upstream is alive.
     Comment,
-    /// Something is wrong with the bytes. The decoder goes on as far as that is possible.
+    /// The bytes are damaged. The decoder continues as far as possible.
     Problem(FrameProblem),
 }
 

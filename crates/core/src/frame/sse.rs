@@ -10,9 +10,8 @@ use super::{DEFAULT_LIMIT, Event, Frame, FrameProblem, MessageKind, recycle, tex
 
 /// Reads server-sent events from pushed bytes.
 ///
-/// The state depends only on the bytes seen so far. The bytes of an unfinished line go straight to the field that
-/// they belong to, so comments and unknown fields of any length need no memory, and each byte is looked at once,
-/// however small the reads are.
+/// The state depends only on the bytes seen so far. The bytes of an unfinished line go straight to their field, so
+/// comments and unknown fields of any length need no memory, and each byte is read once, even in small reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SseDecoder {
     limit: usize,

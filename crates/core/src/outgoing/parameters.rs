@@ -139,7 +139,7 @@ pub(super) fn settle(request: &mut Request, target: &Target, settings: &Resolved
     }
 }
 
-/// Whether anything is known of how the model thinks.
+/// Whether the model's form of thinking is known.
 const fn has_form(form: &ThinkingForm) -> bool {
     form.default_on || form.on.is_some() || form.effort.is_some() || form.budget.is_some()
 }

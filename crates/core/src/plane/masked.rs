@@ -13,7 +13,7 @@ pub trait Maskable {
 
 /// A value that went through [`Masker`]: the only thing that logs, traces and views take.
 ///
-/// There is no other way to make one, and none to put something else in:
+/// There is no other way to make one, and no way to replace its content:
 ///
 /// ```
 /// use thinkthrough_mask::{Masker, Tiers};
@@ -172,7 +172,7 @@ pub struct Unheard {
 }
 
 impl Unheard {
-    /// So many bytes of the end are kept: more than the longest secret that has a form, a private key.
+    /// The number of bytes that are kept of the end: more than the longest secret with a form, a private key.
     const TAIL: usize = 16 * 1024;
 
     /// The next piece of the text.

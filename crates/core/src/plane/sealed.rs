@@ -33,7 +33,7 @@ pub trait Open {
     fn open(&self, key: u32, sealed: &[u8], aad: &[u8]) -> Result<Vec<u8>, SealError>;
 }
 
-/// Why something cannot be sealed or opened.
+/// Errors of sealing and opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SealError {
     /// The key of this id is not there: it was erased, or never was.
@@ -82,7 +82,7 @@ impl Place<'_> {
 
 /// A value that only its key opens. Copies of it are copies of the ciphertext.
 ///
-/// It cannot be shown, however carelessly it is handled:
+/// It cannot be printed:
 ///
 /// ```compile_fail,E0277
 /// fn log(thought: thinkthrough_core::plane::Sealed<String>) {

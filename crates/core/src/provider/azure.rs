@@ -76,7 +76,7 @@ const CHAT: &[ModelRule] = gpt::chat_rules!(
     },
 );
 
-/// Binding is checked here as far as is known, but its controls are not known to be.
+/// As far as is known, binding is checked here, but its controls are missing.
 const BOUND: Contract = claude::BOUND;
 
 claude::rules!("{", "}", "", BOUND, &["claude-opus-5"], NEWEST.assumed("*"));

@@ -54,7 +54,7 @@ const PAGE: &str = "https://docs.aws.amazon.com/bedrock/latest/userguide/inferen
 const UNSIGNED: Contract = Contract::NONE.stated(PAGE);
 const SEALED: Contract = Contract::sealed(Return::All).stated(PAGE);
 
-/// Binding is not checked here, as far as is known, and the controls of it are no part of Converse.
+/// As far as is known, binding is not checked here, and its controls are not a part of Converse.
 const BOUND: Contract = claude::BOUND;
 
 claude::rules!(

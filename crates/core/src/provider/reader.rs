@@ -7,7 +7,7 @@ use crate::read::{Form, Reader};
 use crate::tags::{Options, TagSpec};
 use crate::wire::{Dialect, Wire, WireId, detect};
 
-/// Reads one response body of a provider, of whichever of its wires it is.
+/// Reads one response body of a provider, on any of its wires.
 ///
 /// The model that the body names decides whether thoughts are searched for between tags.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ impl ProviderReader {
         }
     }
 
-    /// The body is over. `false` if nothing in it could be read.
+    /// The body is over. Returns `false` if no part of it could be read.
     pub fn end(&mut self, sink: &mut dyn Sink) -> bool {
         if let State::Undecided(begun) = &self.state {
             let seen = detect::look(begun, true).unwrap_or_default();

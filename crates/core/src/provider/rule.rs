@@ -6,7 +6,7 @@ use crate::settings::{Effort, Efforts, Format, Partial};
 /// The data about the models whose names match a pattern.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelRule {
-    /// Glob over the model's name: `*` is any run of characters; case is of no account.
+    /// Glob over the model's name: `*` is any run of characters; case is ignored.
     pub pattern: &'static str,
     /// The context window in tokens; 0 if unknown.
     pub context: u64,
@@ -36,7 +36,7 @@ pub struct OtherForm {
 }
 
 impl ModelRule {
-    /// A rule that knows nothing.
+    /// A rule without any data.
     pub const UNKNOWN: ModelRule = ModelRule {
         pattern: "*",
         context: 0,
@@ -125,7 +125,7 @@ impl ModelRule {
     /// The settings that the rule implies: the layer above the built-in defaults.
     #[must_use]
     pub fn settings(&self) -> Partial {
-        // If no setting names a format, the contract's form applies, whichever of the two it is.
+        // If no setting names a format, the contract's form applies.
         let is_native = self.other.is_some_and(|other| other.format == Format::Field);
         Partial { format: is_native.then_some(Format::Native), ..Partial::default() }
     }
@@ -169,7 +169,7 @@ pub struct ThinkingForm {
 /// choices only while it is off; else never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhileThinking {
-    /// All of them, as far as is known.
+    /// All tool choices, as far as is known.
     #[default]
     All,
     /// Automatic or none.
@@ -279,8 +279,8 @@ pub struct BudgetForm {
     pub is_exact: bool,
 }
 
-/// Whether `pattern` matches all of `text`; linear but for patterns with many stars. `*` is any run of characters; case
-/// is of no account.
+/// Whether `pattern` matches all of `text`, in linear time except for patterns with many stars. `*` is any run of
+/// characters; case is ignored.
 #[must_use]
 pub fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');

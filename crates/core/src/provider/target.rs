@@ -93,7 +93,7 @@ impl Target {
         let provider = find(id).ok_or_else(|| UnknownTarget::Provider(id.to_owned()))?;
         let wire = wire.map(WireId::parse).transpose().map_err(UnknownTarget::Wire)?;
         let endpoint = provider.endpoint(wire);
-        // A provider without any endpoint speaks none.
+        // A provider without endpoints speaks no wire.
         let unspoken = || UnknownTarget::Unspoken(provider.id, wire.unwrap_or(WireId::FIRST));
         Ok(Self::of(provider, endpoint.ok_or_else(unspoken)?, model))
     }
@@ -259,7 +259,7 @@ fn is_version(part: &str) -> bool {
     part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Ids that are not drawn at random may repeat, so that they name nothing: callers get others.
+/// Ids that are not drawn at random may repeat, so that they do not identify calls: callers get tickets instead.
 fn with_tickets(contract: Contract, draws_ids: bool) -> Contract {
     let weak = (!draws_ids).then_some(WeakIds::Any);
     Contract { tickets: contract.tickets.or(weak), ..contract }

@@ -1,4 +1,4 @@
-//! Vertex AI. With an API key alone it answers at the address given here; a project of one's own has its place in the
+//! Vertex AI. With an API key alone it answers at the address given here. An own project has its place in the
 //! address, up to the publisher
 //! (`https://LOCATION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/LOCATION/publishers/google`), and for
 //! the OpenAI-compatible endpoint, which also has other vendors' models, up to `endpoints/openapi`. Claude speaks
@@ -55,7 +55,7 @@ const HOSTED: Hosted = Hosted {
     stream: "streamRawPredict",
 };
 
-/// Binding is checked here as far as is known, but its controls are not known to be.
+/// As far as is known, binding is checked here, but its controls are missing.
 const BOUND: Contract = claude::BOUND;
 
 claude::rules!("{", "}", "", BOUND, &["claude-opus-5"], NEWEST.assumed("*"));

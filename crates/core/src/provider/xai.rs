@@ -1,5 +1,5 @@
-//! xAI. On Chat Completions nothing needs to come back, and `reasoning_content` is taken (recorded answers);
-//! Responses items carry sealed reasoning, as they do elsewhere. The known efforts differ by model, and 4.20 refuses
+//! xAI. On Chat Completions no thought must come back, and `reasoning_content` is accepted (recorded answers);
+//! Responses items carry sealed reasoning, as on other providers. The known efforts differ by model, and 4.20 refuses
 //! the parameter altogether, except for its multi-agent model.
 //!
 //! Facts: the reference of both wires and the model pages (autumn 2026).

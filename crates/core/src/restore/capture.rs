@@ -14,7 +14,7 @@ use crate::decision::Decision;
 /// A finished answer.
 #[derive(Clone, Debug)]
 pub struct Answered<'a> {
-    /// The id that its record is to have.
+    /// The id for its record.
     pub record: &'a str,
     /// The delivered content, with the provider's own ids.
     pub content: Content,

@@ -20,7 +20,7 @@ pub(super) fn normal_id(id: &str) -> String {
     }
 }
 
-/// So many characters of an id are left by clients that cut ids.
+/// The number of characters that remain if a client cuts ids.
 const LENGTH: usize = 40;
 
 /// Prefixes before the random part of an id. Sources: recorded answers of the APIs, and the code of the open servers.

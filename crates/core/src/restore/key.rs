@@ -33,7 +33,7 @@ impl Version {
     }
 }
 
-/// A tenant's secret for look-ups. Nothing prints it, and two tenants never share one.
+/// A tenant's secret for look-ups. It is never printed, and two tenants never share one.
 #[derive(Clone)]
 pub struct Secret([u8; 32]);
 

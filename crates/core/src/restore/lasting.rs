@@ -25,7 +25,7 @@ pub struct Run {
     pub lasting: Lasting,
 }
 
-/// So many runs a record has at most, the newest.
+/// The most runs in a record; the newest are kept.
 const RUNS: usize = 128;
 
 /// The decisions about a request's answers, for the record of the coming answer.

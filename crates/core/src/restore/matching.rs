@@ -34,9 +34,9 @@ pub(crate) struct OfStep {
     twins: Vec<usize>,
     /// The records of further answers in it, which the client has merged into one message.
     pub(crate) also: Vec<Match>,
-    /// So many unequal records fit.
+    /// The number of unequal records that fit.
     pub(crate) several: usize,
-    /// Those records, of which the answer behind may name one.
+    /// These records; the next answer may name one of them.
     candidates: Vec<usize>,
     pub(crate) why: Option<Why>,
 }

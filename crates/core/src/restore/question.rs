@@ -36,7 +36,7 @@ pub struct Question {
     pub(super) end: Place,
 }
 
-/// One answer of the model in a request: a run of its messages with nothing between them.
+/// One answer of the model in a request: an unbroken run of its messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The messages, as indices in the request's contents.
@@ -132,7 +132,7 @@ pub(super) struct Call {
     pub(super) name: String,
     /// Name and arguments.
     pub(super) digest: Key,
-    /// The id as far as clients leave it alone; empty without one.
+    /// The part of the id that clients leave alone; empty without an id.
     pub(super) id: String,
     /// The key of an id that no other answer has.
     pub(super) names: Option<Key>,
@@ -211,7 +211,7 @@ impl Question {
         walk.finish(hint)
     }
 
-    /// Every key by which a record may be found. If the list is empty, no look-up is necessary.
+    /// Every look-up key for records of this request. If the list is empty, no look-up is necessary.
     #[must_use]
     pub fn keys(&self) -> Vec<Key> {
         let mut keys: Vec<Key> = Vec::with_capacity(self.steps.len() + 4);

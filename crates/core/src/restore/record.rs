@@ -26,7 +26,7 @@ pub struct Head {
     pub hint: Option<Key>,
     /// The digest of the first message of its conversation.
     pub root: Key,
-    /// The keys by which it is found.
+    /// Its look-up keys.
     pub keys: Keys,
     /// The visible parts.
     pub seen: Seen,
@@ -40,9 +40,9 @@ pub struct Head {
     pub ancestors: Vec<Ancestor>,
     /// The lasting decisions about earlier answers; `None` if its request knew too little.
     pub earlier: Option<Vec<Run>>,
-    /// The digest of its reasoning; `None`: it is known to have had none.
+    /// The digest of its reasoning; `None` if it certainly had none.
     pub thought: Option<Thought>,
-    /// The words of its reasoning, by which a copy is known that a client shows.
+    /// The words of its reasoning, for recognising a client's copy.
     pub words: Option<Key>,
     /// The digests of the payloads of its reasoning, if there are several: a client may send back some of them.
     pub seals: Vec<Key>,
@@ -53,7 +53,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// All keys by which the record is found: those of its answer, and those of its thought, which name its maker.
+    /// All look-up keys of the record: the keys of its answer, and the keys of its thought, which name its maker.
     pub fn all_keys(&self) -> impl Iterator<Item = Key> {
         let thought = self.thought.into_iter().flat_map(Thought::keys).chain(self.words);
         self.keys.all().chain(thought).chain(self.seals.iter().copied())
@@ -69,7 +69,7 @@ pub struct Found {
     pub kept: Arc<Sealed<Kept>>,
 }
 
-/// The keys by which a record is found.
+/// The look-up keys of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {
     /// The answer behind its history.
@@ -107,7 +107,7 @@ pub struct CallMark {
     pub name: String,
     /// The digest of its name and arguments.
     pub digest: Key,
-    /// The id that the caller was given, as far as clients leave it alone.
+    /// The caller's id, in the part that clients leave alone.
     pub id: String,
 }
 
@@ -127,7 +127,7 @@ pub enum Link {
     Root,
     /// The record with this id.
     Record(String),
-    /// There was something that had no record.
+    /// A predecessor without a record.
     Unknown,
 }
 

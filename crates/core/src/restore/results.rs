@@ -3,7 +3,7 @@
 use crate::content::{Block, Content, ToolCall, ToolResponse};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The results behind an answer, each of which its call finds.
+/// The results behind an answer, for the look-up by call.
 pub(super) struct Results<'c> {
     /// In order; `None` if a call took it.
     given: Vec<Option<&'c ToolResponse>>,

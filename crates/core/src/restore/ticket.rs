@@ -53,8 +53,9 @@ impl Form {
     }
 }
 
-/// The ticket of one call of a record that is to be: no randomness of its own, so that a retry of the same record gives
-/// the same ticket, and unguessable, because the record's id is drawn at random and the digest has the tenant's secret.
+/// The ticket of one call of a coming record. It has no randomness of its own, so that a retry of the same record
+/// gives the same ticket. It cannot be guessed, because the record's id is drawn at random and the digest has the
+/// tenant's secret.
 #[must_use]
 pub fn mint(secret: &Secret, record: &str, call: u32, form: Form) -> String {
     minted(secret, record, &call.to_le_bytes(), form)
@@ -182,7 +183,7 @@ pub fn withdrawn(mut contents: Cow<'_, [Content]>, only_sealed: bool) -> Cow<'_,
     contents
 }
 
-/// The key by which the record of a ticket is found.
+/// The look-up key of a ticket's record.
 pub(super) fn key(normal: &Normal<'_>, ticket: &str) -> Key {
     normal.digest(Of::Ticket).part(ticket.as_bytes()).finish()
 }

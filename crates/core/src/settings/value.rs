@@ -74,7 +74,7 @@ words! {
     Display {
         /// In full.
         Show = "show",
-        /// As one line that opens.
+        /// As one line that can be opened.
         Collapsed = "collapsed",
         /// While they stream in, then as one line.
         StreamOnly = "stream_only",
@@ -88,7 +88,7 @@ words! {
 pub enum Budget {
     /// At most this many.
     Tokens(NonZeroU64),
-    /// As many as the model likes; never a number on the wire.
+    /// As many as the model wants; never a number on the wire.
     Unlimited,
 }
 

@@ -61,7 +61,7 @@ struct Lead {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Before {
-    /// Nothing but signs of quotes and lists, and spaces.
+    /// Only signs of quotes and lists, and spaces.
     Blank,
     /// A bullet, or a number and its dot, which wants a space.
     Bullet,

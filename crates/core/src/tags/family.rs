@@ -27,7 +27,7 @@ pub(super) struct Family {
     pub(super) prefix: &'static str,
 }
 
-/// A string that means something.
+/// A string with a meaning for the scanner.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Marker {
     pub(super) text: &'static str,

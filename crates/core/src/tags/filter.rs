@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// The source field of thoughts between tags.
 pub(crate) const SOURCE_FIELD: &str = "think_tags";
 
-/// More choices than this are a hostile upstream's; they share the last slot.
+/// A hostile upstream may send more choices; they share the last slot.
 const MAX_CHOICES: usize = 128;
 
 /// Passes a decoder's events on, with the thoughts in its visible text as blocks of their own, in their place.
@@ -39,7 +39,7 @@ pub struct TagFilter {
 struct OpenText {
     block: usize,
     scanner: TagScanner,
-    /// Something came in deltas.
+    /// The text came in deltas.
     is_fed: bool,
     /// All further text is plain.
     is_settled: bool,

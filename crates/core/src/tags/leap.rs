@@ -126,7 +126,7 @@ impl Leaps {
         self.stops = self.stops.saturating_add(1);
     }
 
-    /// Whether it is time, with so many bytes left.
+    /// Whether a leap is due, with this number of bytes left.
     pub(super) fn is_due(&self, left: usize) -> bool {
         self.stops >= self.patience && left >= LEAST
     }
@@ -158,7 +158,7 @@ pub(super) struct Fences<'a> {
 }
 
 impl<'a> Fences<'a> {
-    /// Those before the end of `buf`.
+    /// The hits before the end of `buf`.
     pub(super) fn new(keys: &'a Keys, buf: &'a [u8]) -> Self {
         Self { buf, finders: &keys.finders().fences, hits: [None; 2] }
     }

@@ -8,7 +8,7 @@ use super::table::{Match, Needles, Table, Tables, between, longest, rest, starts
 use memchr::{memchr, memchr2, memchr3, memrchr};
 use std::sync::Arc;
 
-/// After more white space than this nothing counts as the start of the message.
+/// White space up to this length still counts as the start of the message.
 const MAX_LEAD: usize = 64;
 
 /// The scanner's place in the message.
@@ -94,7 +94,7 @@ impl Lexer {
         Self { tables: Arc::new(tables), started, cursor }
     }
 
-    /// Goes on with the markers of a family that is the same but for them.
+    /// Continues with the markers of a family that differs only in its markers.
     pub(super) fn switch(&mut self, spec: &TagSpec) {
         self.tables = Arc::new(Tables::new(spec, true));
     }
@@ -334,7 +334,7 @@ impl Cursor {
         needles
     }
 
-    /// Takes the run of fence characters at `hit`; the place after it, or nothing if it may go on.
+    /// Takes the run of fence characters at `hit`; returns the place after it, or `None` if it may continue.
     fn run(&mut self, table: &Table, scan: &Scan<'_>, hit: usize, mark: u8) -> Option<usize> {
         let hay = rest(scan.buf, hit);
         let len = hay.iter().take(MAX_RUN).take_while(|byte| **byte == mark).count();

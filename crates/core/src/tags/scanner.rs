@@ -16,7 +16,7 @@ pub enum Start {
     Family,
     /// In a thought: the prompt's template opened it.
     Thought,
-    /// In visible text: the template opened nothing, or closed it again.
+    /// In visible text: the template opened no thought, or closed it again.
     Text,
     /// In visible text. Only a tag at the very beginning opens a thought.
     Leading,
@@ -380,7 +380,7 @@ impl TagScanner {
         }
     }
 
-    /// The text so far was a thought, unless there was none.
+    /// Settles the text so far as a thought, unless it is empty or blank. Returns whether it was a thought.
     fn settle_as_thought(&mut self, out: &mut Out<'_>) -> bool {
         if !self.undecided {
             return false;

@@ -39,7 +39,7 @@ impl Thought {
         self.opener.push_str(opener);
     }
 
-    /// Whether nothing but white space was in it so far.
+    /// Whether it has only white space so far.
     pub(super) fn is_fresh(&self) -> bool {
         !self.started && self.kept.chars().all(is_space)
     }

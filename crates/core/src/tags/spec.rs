@@ -35,7 +35,7 @@ impl TagSpec {
         FAMILIES.iter().map(|family| family.name)
     }
 
-    /// The family's name; `custom` for a pair of one's own.
+    /// The family's name; `custom` for a pair of the user's own.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.family.name

@@ -44,7 +44,7 @@ pub struct Split {
 /// The thoughts of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reasoning {
-    /// All in one, if there was any.
+    /// One thought, if there was any.
     One(Option<Thought>),
     /// Block by block.
     Staged(Vec<Thought>),

@@ -115,7 +115,7 @@ impl Tables {
     }
 }
 
-/// Whether a marker has to do with thoughts, not only with framing.
+/// Whether a marker concerns thoughts, not only framing.
 fn takes_thoughts(role: Role) -> bool {
     match role {
         Role::Open | Role::Close | Role::CloseAnswer | Role::Stripped => true,
@@ -143,7 +143,7 @@ impl Table {
                         *word |= 1 << (byte & 63);
                     }
                 }
-                // Anything may follow a marker of one byte.
+                // Any byte may follow a marker of one byte.
                 None => seconds = [u64::MAX; 4],
             }
         }
@@ -164,7 +164,7 @@ impl Table {
         }
     }
 
-    /// Whether a marker can begin like `hay`, as far as its second byte tells.
+    /// Whether a marker can begin like `hay`, judged by the second byte.
     pub(super) fn may_begin(&self, hay: &[u8]) -> bool {
         let Some(byte) = hay.get(1) else { return true };
         self.seconds.get(usize::from(byte >> 6)).is_some_and(|word| word >> (byte & 63) & 1 == 1)
@@ -195,9 +195,9 @@ pub(super) fn longest(markers: &[Marker], hay: &[u8], last: bool) -> Match {
 /// How far a marker fits.
 enum Fit {
     No,
-    /// As far as there is text.
+    /// It fits up to the end of the text.
     Begun,
-    /// All of it, with this length.
+    /// The whole marker fits, with this length.
     Full(usize),
 }
 

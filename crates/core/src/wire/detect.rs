@@ -7,7 +7,7 @@ use crate::json::{Doc, Val};
 /// The findings in the beginning of a response body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// The wires that it may be of, the likeliest first; none for an error body or an unknown shape.
+    /// The possible wires, the likeliest first; empty for an error body or an unknown shape.
     pub wires: &'static [&'static str],
     /// The model that it names.
     pub model: Option<String>,

@@ -23,7 +23,7 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
-    /// The meaning of a provider's word, if it is known. Case is of no account.
+    /// The meaning of a provider's word, if it is known. Case is ignored.
     pub(crate) fn of(word: &str) -> Option<Self> {
         Some(match word.to_ascii_lowercase().as_str() {
             "complete" | "completed" | "end_turn" | "eos" | "stop" => Ending::Complete,

@@ -245,7 +245,7 @@ impl OpenOther {
         }
     }
 
-    /// Adds a member: strings and arrays grow, anything else is replaced.
+    /// Adds a member: strings and arrays grow, other values are replaced.
     pub(crate) fn add(&mut self, key: &str, value: Val<'_>) {
         if let Some(more) = value.as_str() {
             let doc = self.start.doc();

@@ -198,7 +198,7 @@ enum Form {
     Id,
     /// Only an object with an `id`.
     Object,
-    /// As `Id`, in Google's names; an id alone is within its collection.
+    /// Like `Id`, but in Google's names; an id alone is within its collection.
     Name,
     /// Only a string with a slash: the full name of a resource.
     Path,
@@ -361,7 +361,7 @@ fn members<'v>(value: Val<'v>, name: &str) -> impl Iterator<Item = Val<'v>> {
     value.entries().filter(move |(key, _)| is_same(key, name)).map(|(_, it)| it)
 }
 
-/// Whether two names are equal but for letter case, underscores and hyphens: some servers read all spellings.
+/// Whether two names are equal apart from letter case, underscores and hyphens: some servers read all spellings.
 fn is_same(key: &str, name: &str) -> bool {
     let letters = |text: &str| {
         let plain = text.bytes().filter(|byte| !matches!(byte, b'_' | b'-'));
@@ -373,16 +373,16 @@ fn is_same(key: &str, name: &str) -> bool {
 /// The places of one wire's API that name resources.
 #[derive(Clone, Copy, Debug)]
 pub struct Resources {
-    /// Those of a request to a model.
+    /// The places in a request to a model.
     pub request: &'static [Place],
-    /// Those of other requests of the same API, such as the creation of a batch or a vector store.
+    /// The places in other requests of the same API, such as the creation of a batch or a vector store.
     pub management: &'static [Place],
     /// Collections in paths: their parts in lower case, and the kind of their resources.
     pub collections: &'static [(&'static [&'static str], Kind)],
 }
 
 impl Resources {
-    /// An API that stores nothing.
+    /// An API without stored resources.
     pub const NONE: Resources = Resources { request: &[], management: &[], collections: &[] };
 }
 

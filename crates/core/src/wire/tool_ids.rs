@@ -40,13 +40,13 @@ fn hash(text: &str) -> u64 {
     })
 }
 
-/// The id of an answer that came without one, for callers whose wire demands one. It names nothing, so it is the
-/// same for every answer, and is read as none.
+/// The id of an answer that came without one, for callers whose wire demands one. It identifies no answer: it is the
+/// same for every answer, and reads as no id.
 pub(crate) const NAMELESS_ANSWER: &str = "msg_nameless";
 
 /// The ids of one answer's calls, for callers whose wire demands them. A call that came without one is named by its
 /// answer and its place among the calls: `toolu_`, 16 hexadecimal digits of the answer's id, `_` and the place from 0
-/// on. That is the same each time, and another one in every answer that has an id.
+/// on. The id is the same each time, and differs between answers with ids.
 #[derive(Debug, Default)]
 pub(crate) struct CallIds {
     answer: Option<String>,

@@ -15,7 +15,7 @@ const MESSAGE: &str = "message";
 pub(super) const NOISE: [&str; 2] = ["obfuscation", "padding"];
 /// The time of the answer: a member that every body must have.
 const CREATED: &str = "created";
-/// More members than this are a hostile upstream's; in a stream each is looked for again in every chunk.
+/// A hostile upstream may send more members; in a stream each is searched for in every chunk.
 const MAX: usize = 256;
 
 /// The members of the body that were reported.
@@ -121,7 +121,7 @@ impl Beside {
         self.new.insert(wire, key, value.clone());
     }
 
-    /// Whether there is something that was not written yet.
+    /// Whether there are unwritten members.
     pub(super) fn has_news(&self) -> bool {
         !self.new.is_empty()
     }

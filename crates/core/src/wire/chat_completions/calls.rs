@@ -157,7 +157,7 @@ impl Calls {
         Some(from + self.calls.get(from..)?.iter().rposition(fits)?)
     }
 
-    /// Starts the calls whose names are as long as they will be, because something else begins.
+    /// Starts the calls whose names are complete, because another block begins.
     pub(super) fn start_named(&mut self, next: &mut usize, out: &mut Out<'_>) {
         let near = self.calls.iter_mut().rev().take(REACH);
         near.rev()
@@ -227,7 +227,7 @@ impl Call {
         }
     }
 
-    /// Starts the call once its name is whole, which its arguments show; or in any case, if nothing more comes.
+    /// Starts the call once its name is complete, which its arguments show; or in any case after the last piece.
     fn start(&mut self, is_last: bool, next: &mut usize, out: &mut Out<'_>) {
         let is_early = self.name.is_empty() || self.arguments.is_empty();
         if self.is_started || (is_early && !is_last) {

@@ -15,7 +15,7 @@ use crate::event::{Event, Fact, Sink};
 use crate::json::{Extra, Raw, Val};
 use std::borrow::Cow;
 
-/// The sibling strings that carry reasoning, in the order in which they are believed.
+/// The sibling strings that carry reasoning, in the order of precedence.
 pub(crate) const SIBLINGS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
 
 /// The receiver of the events of one choice.
@@ -81,7 +81,7 @@ struct Whole {
     thought: String,
 }
 
-/// How a message's fields are to be taken.
+/// The role of a message in its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// A piece of a stream.
@@ -92,7 +92,7 @@ pub(super) enum Mode {
     Resent,
 }
 
-/// How a message is to be taken, and one more sibling string that the provider uses.
+/// The role of a message, and one more sibling string that the provider uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct How<'a> {
     pub(super) mode: Mode,
@@ -100,7 +100,7 @@ pub(super) struct How<'a> {
 }
 
 impl Choice {
-    /// Whether anything of the answer came, be it no more than the reason why nothing did.
+    /// Whether any part of the answer came, even if only a finish reason.
     pub(super) fn has_come(&self) -> bool {
         self.next > 0 || self.has_reason()
     }
@@ -380,7 +380,7 @@ impl Choice {
     }
 }
 
-/// Whether content has visible text, or anything else that is no reasoning.
+/// Whether content has visible text, or other parts than reasoning.
 fn has_text(content: Val<'_>) -> bool {
     match content.as_str() {
         Some(text) => !text.is_empty(),

@@ -41,7 +41,7 @@ enum Growth {
 /// A piece belongs to one of this many last entries; see the calls.
 const REACH: usize = 256;
 
-/// Pieces that repeat everything before them this often in a row can be nothing but cumulative.
+/// After this number of pieces in a row that repeat all text before them, the text is certainly cumulative.
 const CERTAIN: u32 = 3;
 
 /// The entries of one choice.

@@ -19,7 +19,7 @@ use calls::Form as CallForm;
 /// More choices than this are written as the last one.
 const MAX_CHOICES: usize = 128;
 
-/// A stream as far as it was written.
+/// A stream, with the part written so far.
 #[derive(Debug)]
 pub(in crate::wire) struct Encoder {
     form: &'static Form,
@@ -36,7 +36,7 @@ pub(in crate::wire) struct Encoder {
     error: Option<Problem>,
 }
 
-/// One choice as far as it was written.
+/// One choice, with the part written so far.
 #[derive(Debug, Default)]
 struct Choice {
     has_role: bool,

@@ -154,14 +154,14 @@ fn is_text(piece: Val<'_>) -> bool {
     piece.as_str().is_some() || piece.text("text").is_some()
 }
 
-/// A piece that is text and nothing more.
+/// A piece with only a text.
 fn is_plain(piece: Val<'_>) -> bool {
     piece.text("type").as_deref() == Some("text")
         && piece.get("text").is_some_and(|text| text.as_str().is_some())
         && piece.entries().count() == 2
 }
 
-/// The text of a thinking part: a string, or pieces of text joined with nothing.
+/// The text of a thinking part: a string, or concatenated pieces of text.
 pub(super) fn text_of(inner: Val<'_>) -> Cow<'_, str> {
     if let Some(text) = inner.as_str() {
         return text;

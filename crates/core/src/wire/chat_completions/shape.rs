@@ -7,7 +7,7 @@ use super::parts::THINKING;
 use super::template::{Shape, Target};
 use crate::json::{Kind, Val};
 
-/// Members of a chunk whose presence means something.
+/// Members of a chunk whose presence has a meaning.
 const BODY: [&str; 6] = ["usage", "x_groq", "base_resp", "error", "detail", "message"];
 /// Members of a delta that may only be empty.
 const EMPTY: [&str; 12] = [
@@ -106,7 +106,7 @@ fn of_delta(
                 shape.idle(value);
                 continue;
             }
-            // As beside the delta.
+            // The same as beside the delta.
             None => {
                 (!beside::goes_on(value.raw())).then_some(())?;
                 continue;
@@ -165,7 +165,7 @@ fn open_thought(choice: &Choice, field: &str) -> Option<usize> {
     choice.text.is_none().then_some(thought.block)
 }
 
-/// Content: a string, or a list of one part with nothing but text in it.
+/// Content: a string, or a list of one part with only text in it.
 fn of_content(
     content: Val<'_>,
     choice: &Choice,

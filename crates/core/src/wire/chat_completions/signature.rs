@@ -22,7 +22,7 @@ fn split(place: &str) -> (&str, Vec<&str>) {
 /// The new content of a place.
 #[derive(Clone, Copy)]
 enum Leaf<'a> {
-    /// Nothing: the member goes.
+    /// The member is removed.
     Gone,
     /// The mark.
     Mark,

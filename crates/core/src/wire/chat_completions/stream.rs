@@ -16,7 +16,7 @@ use std::borrow::Cow;
 const DONE: &str = "[DONE]";
 /// The type of a body that is an error.
 const IS_ERROR: &str = "\"error\"";
-/// More choices than this are a hostile upstream's.
+/// A hostile upstream may send more choices.
 const MAX_CHOICES: usize = 128;
 
 /// One response, with the pieces so far; whole bodies go through it as well.

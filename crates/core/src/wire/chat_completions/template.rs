@@ -12,11 +12,11 @@ use std::ops::Range;
 /// The allowed contents of a hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Filling {
-    /// Digits that mean nothing.
+    /// Digits without a meaning.
     Number,
     /// The text once more.
     Same,
-    /// A string that means nothing.
+    /// A string without a meaning.
     String,
     /// The new text.
     Text,
@@ -41,7 +41,7 @@ pub(super) struct Target {
 pub(super) struct Shape {
     /// The places of the new text between its quotes, repetitions included.
     texts: Vec<Range<usize>>,
-    /// Members that mean nothing.
+    /// Members without a meaning.
     idle: Vec<Range<usize>>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Shape {
 pub(super) struct Template {
     message: String,
     holes: Vec<Hole>,
-    /// Members that mean nothing, and whether they were seen to change.
+    /// Members without a meaning, and whether they were seen to change.
     idle: Vec<(Range<usize>, bool)>,
     target: Option<Target>,
     /// Templates made since one was of use; if every message has another shape, making them is wasted.
@@ -58,7 +58,7 @@ pub(super) struct Template {
     skipped: u8,
 }
 
-/// So many templates may be of no use in a row before they are made less often.
+/// The number of unused templates in a row after which templates are made less often.
 const PATIENCE: u8 = 3;
 /// How many messages go by then without a template.
 const PAUSE: u8 = 16;
@@ -84,7 +84,7 @@ impl Shape {
         is_same
     }
 
-    /// Notes a member that means nothing.
+    /// Notes a member without a meaning.
     pub(super) fn idle(&mut self, value: Val<'_>) {
         let span = value.span();
         match value.kind() {

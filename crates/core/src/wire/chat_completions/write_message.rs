@@ -111,7 +111,7 @@ fn foreign_result(response: &ToolResponse, target: &mut Target<'_>) -> Raw {
     Raw::string(&parted.text_before_media())
 }
 
-/// Writes the media of the results before as the user's, so that no message stands between results.
+/// Writes the media of earlier results as a user message, so that no message separates results.
 pub(super) fn media_behind(w: &mut Writer, target: &mut Target<'_>) {
     let behind = std::mem::take(&mut target.behind);
     if !behind.is_empty() {

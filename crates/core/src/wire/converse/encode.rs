@@ -118,7 +118,7 @@ struct Stream {
     started: bool,
     /// The index of the next block on the wire.
     next: u64,
-    /// Something of the open block was written.
+    /// A part of the open block was written.
     said: bool,
     has_calls: bool,
     calls: CallIds,
@@ -204,7 +204,7 @@ impl Stream {
         });
     }
 
-    /// Ends the block, if anything of it was written.
+    /// Ends the block, if a part of it was written.
     fn close(&mut self, out: &mut Vec<u8>) {
         if std::mem::take(&mut self.said) {
             send("contentBlockStop", out, |w| w.field_u64("contentBlockIndex", self.next));

@@ -82,7 +82,7 @@ fn take_inference(request: &mut Request, config: Val<'_>) -> Option<Raw> {
     rest(config, |key| taken.iter().any(|taken| taken == key))
 }
 
-/// The members of an object that were not taken; nothing if all of some were.
+/// The members of an object that were not taken; `None` if the object had members and all were taken.
 fn rest(object: Val<'_>, is_taken: impl Fn(&str) -> bool) -> Option<Raw> {
     let left: Vec<_> = object.entries().filter(|(key, _)| !is_taken(key)).collect();
     let is_all_taken = left.is_empty() && object.entries().next().is_some();

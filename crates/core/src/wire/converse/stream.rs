@@ -204,7 +204,7 @@ fn key(data: Val<'_>) -> u64 {
     data.u64("contentBlockIndex").unwrap_or_default()
 }
 
-/// A block with no form of its own, of which only the members are known so far.
+/// A block with no form of its own, with the members known so far.
 fn other(kind: &str, start: Raw) -> Part {
     Part::Other(OpenOther { wrapped: true, ..OpenOther::new(ID, kind, start) })
 }

@@ -1,9 +1,9 @@
 //! Gemini's `generateContent` and `streamGenerateContent`, as AI Studio and Vertex speak it.
 //!
-//! A message is a list of parts. A part is text, a thought (`thought: true`), a call, media or something with no form
-//! of its own here; any of them may carry a `thoughtSignature`, which goes back on the very same part. Consecutive
-//! parts of one kind in a response are one block, and a signature ends it. The parts of a request are blocks one by
-//! one. Requests may spell their fields in camel case or in snake case; both are read.
+//! A message is a list of parts. A part is text, a thought (`thought: true`), a call, media or a part without a
+//! neutral form; any of them may carry a `thoughtSignature`, which goes back on the very same part. Consecutive parts
+//! of one kind in a response are one block, and a signature ends it. The parts of a request are blocks one by one.
+//! Requests may spell their fields in camel case or in snake case; both are read.
 //!
 //! Some facts about the original form are kept as notes beside the fields; these are never written to the wire.
 

@@ -51,7 +51,7 @@ struct Lane {
     fields: Extra,
 }
 
-/// More candidates than this are a hostile upstream's; they share the last one.
+/// A hostile upstream may send more candidates; they share the last one.
 const MAX_LANES: usize = 128;
 
 /// The fields of a response that have a name here.
@@ -217,7 +217,7 @@ fn in_lane(index: usize, sink: &mut dyn Sink) -> impl FnMut(Event<'_>) {
 }
 
 impl Lane {
-    /// Whether anything of it came, be it no more than the reason why nothing did.
+    /// Whether any part of it came, even if only a finish reason.
     fn has_come(&self) -> bool {
         self.open.has_any() || self.finish.is_some()
     }

@@ -193,7 +193,7 @@ pub(super) fn format_raw(format: &AnswerFormat, lost: &mut Vec<String>) -> Optio
     }))
 }
 
-/// A mark that something was there, for fields whose neutral form would be silent about it.
+/// Marks the presence of a field that its neutral form would not show.
 pub(super) fn mark(extra: &mut Extra, key: &str) {
     extra.note(ID, key, flag());
 }

@@ -73,7 +73,7 @@ const MARK: &str = "type";
 /// The `type` in the mark of an empty text that is no block but all of a message's content.
 pub(super) const STRING: &str = "";
 
-/// Whether a text has nothing but its text, so that it can be a content without being a block.
+/// Whether a text has no other members, so that it can be a content without being a block.
 pub(super) fn is_bare(text: &Text) -> bool {
     let mark = |(key, raw): &(String, Raw)| key == MARK && raw.as_str() == "\"\"";
     text.extra.of(ID).iter().all(mark)

@@ -43,7 +43,7 @@ pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
     Ok(request)
 }
 
-/// Takes a member of the request that has a place of its own; a value of another kind has none.
+/// Takes a member of the request that the neutral form has; returns false for a value of another type.
 fn take(request: &mut Request, key: &str, value: Val<'_>) -> bool {
     match key {
         "model" | "messages" => true,

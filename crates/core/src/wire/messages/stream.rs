@@ -19,7 +19,7 @@ pub(super) struct Decoder {
     open: OpenBlocks,
     /// The usage object, merged over the events.
     usage: Option<Raw>,
-    /// It counts the answer, or is to be taken for that.
+    /// The answer was counted, or is treated as counted.
     is_counted: bool,
     model: Option<String>,
     stop_reason: Option<String>,
@@ -186,7 +186,7 @@ impl Decoder {
         self.merge_usage(data, true, sink);
     }
 
-    /// Takes counts; before anything of the answer `has_come` they are those of the request.
+    /// Takes counts; before any part of the answer `has_come`, they are counts of the request.
     fn merge_usage(&mut self, holder: Val<'_>, has_come: bool, sink: &mut dyn Sink) {
         if let Some(usage) = holder.some("usage") {
             let merged = merge_usage(self.usage.as_ref(), usage);

@@ -167,7 +167,7 @@ fn tail(w: &mut Writer, usage: Option<&Usage>, fields: &Extra) {
     }
 }
 
-/// The wire's word for why an answer ended. It has none for calls: such an answer just stops.
+/// The wire's word for why an answer ended. It has no word for calls: such an answer ends with `stop`.
 fn done_reason(word: Option<&str>) -> &str {
     match (word, Ending::of_answer(word, false)) {
         (Some(own), _) if REASONS.contains(&own) => own,

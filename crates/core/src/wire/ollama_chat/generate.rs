@@ -68,8 +68,8 @@ impl Wire for Generate {
     }
 }
 
-/// Reads a request: `system` and `prompt` become messages. A context of token numbers, and a prompt that is to go
-/// past the model's template, cannot become any.
+/// Reads a request: `system` and `prompt` become messages. A context of token numbers, and a prompt that must bypass
+/// the model's template, cannot become messages.
 fn read(body: Val<'_>) -> Result<Request, RequestError> {
     let context = body.some("context").filter(|context| context.items().next().is_some());
     if context.is_some() {

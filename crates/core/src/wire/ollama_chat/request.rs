@@ -9,7 +9,7 @@ use crate::settings::Effort;
 use crate::wire::RequestError;
 use crate::wire::function::{read_call, read_tool, with_text};
 
-/// `content` is no unknown member of a message, so as one it is a mark: there was none.
+/// The mark of a message without `content`. This is never an unknown member, so this key cannot clash.
 pub(super) const NO_CONTENT: &str = "false";
 
 /// Note on a result: its images were in its own message.
@@ -52,7 +52,7 @@ pub(super) fn rest(request: &mut Request, body: Val<'_>, taken: &[&str]) {
     }
 }
 
-/// Takes a member of the request that has a place of its own; a value of another kind has none.
+/// Takes a member of the request that the neutral form has; returns false for a value of another type.
 fn take(request: &mut Request, key: &str, value: Val<'_>) -> bool {
     match key {
         "model" => true,

@@ -95,7 +95,7 @@ pub(super) fn thinking(item: Val<'_>) -> Option<Thinking> {
     (!thinking.is_nothing()).then_some(thinking)
 }
 
-/// The readable text: the content parts joined with nothing, else the summary parts joined with a blank line.
+/// The readable text: the concatenated content parts, else the summary parts joined with a blank line.
 fn thought(summary: &[String], content: &[String]) -> String {
     if has_text(content) { content.concat() } else { summary.join("\n\n") }
 }
@@ -107,7 +107,7 @@ fn has_text(parts: &[String]) -> bool {
 /// The texts of a list of parts.
 struct Parts {
     texts: Vec<String>,
-    /// The parts have nothing but their text and the usual type, so that the texts alone rebuild them.
+    /// The parts have only their text and the usual type, so that the texts alone rebuild them.
     plain: bool,
 }
 
