@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(accumulator.response_text().trim(), "4");
     }
 
-    /// A stream of the same provider, of which nothing is in the first one's.
+    /// Another stream of the same provider, with no text in common with the first one.
     const OTHER: &str = concat!(
         "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"Who \"}}]}\n\n",
         "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"asks?\"}}]}\n\n",

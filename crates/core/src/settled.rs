@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(settled(&counted, (9, 25), false), ["9 estimated", "25", "35 reported"]);
     }
 
-    /// What an answer in these events came to: input, reasoning, output, total.
+    /// The counts of an answer with these events: input, reasoning, output, total.
     fn read(wire: &str, events: &[&str]) -> [String; 4] {
         use crate::frame::Framing;
         let wire = find(wire).unwrap();
@@ -308,7 +308,7 @@ mod tests {
                 vec![chat("", said, "null"), chat(early, "{}", r#""stop""#)],
                 ["15", "0 estimated", "1", "16 reported"],
             ),
-            // Nothing was said, and that was counted.
+            // The answer is empty, and was counted.
             (
                 "chat-completions",
                 vec![chat("", "{}", r#""stop""#), format!(r#"{{"choices":[]{early}}}"#)],

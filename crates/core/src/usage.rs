@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(read("generate-content", gemini).total(), Some(17));
     }
 
-    /// Wires that say nothing of reasoning have it inside what they say of the answer.
+    /// Wires without a count of reasoning include it in the count of the answer.
     #[test]
     fn b_47_a_wire_without_a_count_of_reasoning_counts_it_into_the_answer() {
         let converse = r#"{"output":{"message":{"role":"assistant","content":[]}},"stopReason":"end_turn",

@@ -196,7 +196,7 @@ mod tests {
                 r#"{"generationConfig":{"thinkingConfig":{"thinkingBudget":-1}}}"#,
                 true,
             ),
-            // They never think, whatever is said; and of others nobody knows.
+            // These never think, with any parameter; others are unknown.
             ("openai", chat, "gpt-4o", r#"{"reasoning_effort":"high"}"#, false),
             ("anthropic", None, "claude-3-5-haiku-latest", "{}", false),
             ("vllm", None, "unheard-of", r#"{"reasoning_effort":"none"}"#, true),

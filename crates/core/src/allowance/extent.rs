@@ -127,7 +127,7 @@ mod tests {
             ("vllm", chat, "m", r#"{"max_tokens":60000}"#, [1, 60_000, 60_000]),
             ("vllm", chat, "m", r#"{"max_tokens":1e9}"#, [1, MOST, MOST + TEXT]),
             ("vllm", chat, "m", r#"{"max_tokens":1000000000}"#, [1, MOST, MOST + TEXT]),
-            // Wishes, of which nobody knows that they are kept.
+            // The provider may ignore these caps.
             ("vllm", chat, "m", r#"{"thinking":{"budget_tokens":1}}"#, [1, 32_768, 40_960]),
             ("vllm", chat, "m", r#"{"budget_tokens":1,"thinking_budget":1}"#, [1, 32_768, 40_960]),
             ("vllm", chat, "m", r#"{"reasoning":{"max_tokens":1}}"#, [1, 32_768, 40_960]),

@@ -187,10 +187,10 @@ mod tests {
             ("The encrypted content gAAA...nobody= could not be verified.".to_owned(), vec![]),
             (format!("messages.3.content.0: {invalid}"), vec!["two"]),
             (format!("messages[1]: {invalid}"), vec!["one"]),
-            // What stands there is the client's own.
+            // This message is the client's own.
             (format!("messages.0.content.0: {invalid}"), vec![]),
             (format!("messages.9: {invalid}"), vec![]),
-            // Which of the two nobody says.
+            // The refusal does not show which of the two is meant.
             ("Corrupted thought signature.".to_owned(), vec![]),
         ] {
             assert_eq!(two().at_fault(&refusal, BODY), at_fault, "{refusal}");

@@ -153,7 +153,7 @@ impl Repair {
 mod tests {
     use super::*;
 
-    /// These stand in stores; they never change.
+    /// Stores contain these texts, so they never change.
     #[test]
     fn a_fact_is_read_back_and_one_that_is_not_known_is_none() {
         for (repair, fact) in [

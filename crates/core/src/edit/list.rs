@@ -142,7 +142,7 @@ mod tests {
     }
 
     proptest! {
-        /// What comes out is a list of exactly the elements that were to be there.
+        /// The output is a list of exactly the expected elements.
         #[test]
         fn a_list_stays_a_list(
             old in prop::collection::vec((0_u8..9, any::<bool>()), 0..7),

@@ -188,7 +188,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is edited, in whatever order it was said, all other bytes are those of the input.
+        /// For any edits in any order, all other bytes equal the input.
         #[test]
         fn bytes_outside_the_edits_are_the_inputs_own(parts in plans(), seed in any::<u64>()) {
             let (mut input, mut expected, mut edits) = (Vec::new(), Vec::new(), Vec::new());

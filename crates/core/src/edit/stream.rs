@@ -322,7 +322,7 @@ mod tests {
             Frame::Comment | Frame::Problem(_) => read.push("damaged".to_owned()),
         });
         assert_eq!(read, ["{\"model\":\"alias\"}"; 2]);
-        // What was damaged stays damaged.
+        // A damaged message stays damaged.
         let at = stream.len() - 6;
         stream[at] ^= 1;
         let mut unedited = expected[..expected.len() / 2].to_vec();
@@ -347,7 +347,7 @@ mod tests {
             for cut in 0..stream.len() {
                 let (head, tail) = stream.split_at(cut);
                 assert_eq!(run(framing, &[head, tail], &mut rename), whole, "{framing:?} {cut}");
-                // With nothing to edit, what comes out is what went in.
+                // Without edits, the output equals the input.
                 assert_eq!(run(framing, &[head, tail], &mut |_, _| {}), stream);
             }
             let bytes: Vec<&[u8]> = stream.chunks(1).collect();

@@ -68,8 +68,8 @@ mod tests {
     }
 
     proptest! {
-        /// Pairs are equal, and stand in the order of both lists. What is put in leaves all others as they were, and so
-        /// does what is taken out.
+        /// Pairs are equal, and in the order of both lists. Added elements leave all others unchanged, and so do
+        /// removed ones.
         #[test]
         fn what_is_put_in_changes_nothing_else(
             old in prop::collection::vec(0_u8..4, 0..40),

@@ -203,7 +203,7 @@ mod tests {
         Block::Thinking(Thinking::new(text, "reasoning_content"))
     }
 
-    /// What differs, as a line for each: message, block, what came and what goes.
+    /// The differences, as a line for each: message, block, incoming side and outgoing side.
     fn told(came: &[Content], goes: &[Content]) -> Vec<String> {
         let side =
             |side: &Option<Side>| side.as_ref().map(|it| format!("{} {}", it.kind, it.words));

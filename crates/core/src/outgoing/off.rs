@@ -142,7 +142,7 @@ mod tests {
                 Some(r#"{"contents":[]}"#),
             ),
             ("google", None, "gemini-2.5-flash-lite", r#"{"generationConfig":{"topK":1}}"#, None),
-            // What the rule says for off stays, as it is spelled there.
+            // The rule's own members for off stay, as they are spelled there.
             (
                 "google",
                 None,
@@ -164,7 +164,7 @@ mod tests {
                 r#"{"additionalModelRequestFields":{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"high"}},"a":1}"#,
                 Some(r#"{"a":1}"#),
             ),
-            // It cannot be told.
+            // The rule has no form for off.
             ("deepseek", None, "deepseek-reasoner", r#"{"reasoning_effort":"high"}"#, None),
         ] {
             let rule = Target::built_in(provider, wire, model).unwrap().rule;

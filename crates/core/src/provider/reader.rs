@@ -26,7 +26,7 @@ enum State {
 }
 
 impl ProviderReader {
-    /// A reader for one body. With a `wire` the body's shape is of no account, with `tags` the model's rule.
+    /// A reader for one body. With a `wire` the body's shape is ignored, with `tags` the model's rule.
     #[must_use]
     pub fn new(
         provider: &'static Provider,

@@ -105,7 +105,7 @@ mod tests {
         );
     }
 
-    /// The shortest of some runs over that many calls, whose results stand in the opposite order.
+    /// The shortest of some runs over that many calls, with results in the opposite order.
     fn took(calls: usize) -> Duration {
         let name = |place: usize| format!("call_{place}");
         let given = given((0..calls).rev().map(|place| Some(name(place))));
