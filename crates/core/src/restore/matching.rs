@@ -1,7 +1,7 @@
 //! Finds the record of each answer of a request, and its evidence.
 //!
-//! A forward pass finds records by (a) ids and (b) history. A backward walk then finds records that (c) the next answer
-//! names.
+//! A forward pass finds records by (a) ids and (b) history. A backward walk then finds records that (c) the next
+//! answer names.
 
 use super::key::Key;
 use super::question::{Call, Question, Step};
