@@ -1,7 +1,8 @@
 //! Reasoning and answer of one streamed message, kept apart, for callers that want texts instead of events.
 //!
-//! A [`ReasoningStreamAdapter`] is a decoder and a dialect: it is resolved once for a message, by provider and model, and
-//! stays. [`ReasoningAccumulator`] takes its events and keeps the two texts, what is new in them, and the token counts.
+//! A [`ReasoningStreamAdapter`] is a decoder and a dialect: it is resolved once for a message, by provider and model,
+//! and stays. [`ReasoningAccumulator`] takes its events and keeps the two texts, their new parts, and the token
+//! counts.
 
 use crate::content::push_thought;
 use crate::event::{Event, Sink};
@@ -34,7 +35,7 @@ impl<'a> ReasoningChunk<'a> {
     }
 }
 
-/// Reads one streamed message. What it reads by is fixed when it is made, so nothing is ever read twice.
+/// Reads one streamed message. The reader is fixed when it is made, so no byte is read twice.
 #[derive(Clone, Debug)]
 pub struct ReasoningStreamAdapter {
     id: String,
@@ -42,8 +43,8 @@ pub struct ReasoningStreamAdapter {
 }
 
 impl ReasoningStreamAdapter {
-    /// The adapter for a message: the provider's own reading where the provider is known, else the reading of
-    /// chat completions with thoughts between `<think>` tags, which is what unknown servers send.
+    /// The adapter for a message: the provider's own reading if the provider is known, else the reading of chat
+    /// completions with thoughts between `<think>` tags, the usual form of unknown servers.
     #[must_use]
     pub fn resolve(model: &str, provider: &str) -> Self {
         let endpoint = provider::find(provider).and_then(|it| Some((it, it.endpoint(None)?)));
@@ -93,11 +94,11 @@ pub struct ReasoningAccumulator {
     block: Option<usize>,
     usage: Option<Usage>,
     is_final: bool,
-    /// Something came as an event after the end.
+    /// Events came after the end.
     is_used_after: bool,
 }
 
-/// The message of an accumulator was over when something was to be added.
+/// The error for an event after the end of an accumulator's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finalized;
 
@@ -116,7 +117,7 @@ impl ReasoningAccumulator {
         Self::default()
     }
 
-    /// All reasoning so far. A line feed stands between two thoughts.
+    /// All reasoning so far. A line feed separates two thoughts.
     #[must_use]
     pub fn reasoning_text(&self) -> &str {
         &self.reasoning
@@ -140,7 +141,7 @@ impl ReasoningAccumulator {
         self.response.get(from..).unwrap_or_default()
     }
 
-    /// Adds what an event says; one that is about neither text nor counts changes nothing.
+    /// Adds an event; an event without text or counts is ignored.
     ///
     /// # Errors
     /// When the message is over.
@@ -176,10 +177,11 @@ impl ReasoningAccumulator {
         }
     }
 
-    /// The message is over; what comes later is refused. Calling it again changes nothing.
+    /// Ends the message; later events are refused. Calling it again changes nothing.
     ///
     /// # Errors
-    /// When an event came after the first call. A [`Sink`] cannot refuse it there and then, so it is said here.
+    /// When an event came after the first call. A [`Sink`] cannot refuse the event itself, so the error is returned
+    /// here.
     pub fn finalize(&mut self) -> Result<(), Finalized> {
         self.is_final = true;
         if self.is_used_after { Err(Finalized) } else { Ok(()) }
@@ -253,7 +255,7 @@ mod tests {
         assert_eq!(accumulator.response_text().trim(), "4");
     }
 
-    /// A stream of the same provider, of which nothing is in the first one's.
+    /// Another stream of the same provider, with no text in common with the first one.
     const OTHER: &str = concat!(
         "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"Who \"}}]}\n\n",
         "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"asks?\"}}]}\n\n",

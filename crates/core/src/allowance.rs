@@ -1,4 +1,4 @@
-//! What a request asks of a budget, and what it becomes within what the budget grants.
+//! Computes a request's demand on a budget, and fits its settings to the grant.
 
 mod body;
 mod extent;
@@ -12,7 +12,7 @@ use crate::settings::{Budget, Effort, Resolved, Setting, Source};
 use std::num::NonZeroU64;
 use thinkthrough_limits::{Ask, OnExceed};
 
-/// What a request with these settings asks of the budget; without a cap of its own, `most`.
+/// The demand on the budget of a request with these settings; `most` if it has no cap of its own.
 #[must_use]
 pub fn ask(rule: &ModelRule, settings: &Resolved, most: u64) -> Ask {
     let is_off = !settings.enabled.value || settings.effort.value == Some(Effort::None);
@@ -25,8 +25,8 @@ pub fn ask(rule: &ModelRule, settings: &Resolved, most: u64) -> Ask {
     Ask { wanted, least: least.min(wanted) }
 }
 
-/// The settings within what the budget granted: what it demands because it is spent, else a cap on the thought, where
-/// the model can be told one.
+/// The settings within the budget's grant: the budget's action if it is spent, else a cap on the thought, if the
+/// model takes a cap.
 #[must_use]
 pub fn within(
     settings: &Resolved,
@@ -37,11 +37,11 @@ pub fn within(
     let mut settings = settings.clone();
     match exceeded {
         Some(OnExceed::DisableReasoning) if can_be_off(rule) => settings.enabled = decided(false),
-        // Where thinking cannot be switched off, the least of it is the nearest.
+        // If thinking cannot be switched off, the least amount is the nearest.
         Some(OnExceed::DisableReasoning | OnExceed::LowerEffort) => least(&mut settings, rule),
         Some(OnExceed::Warn | OnExceed::Block) => {}
         None => {
-            // A grant that is above what the model can be told says nothing new.
+            // A grant above the model's greatest cap does not restrict it.
             let cap = cap.filter(|cap| rule.thinking.budget.is_some_and(|form| *cap < form.max));
             if let Some(cap) = cap.and_then(NonZeroU64::new) {
                 settings.max_tokens = decided(Some(Budget::Tokens(cap)));
@@ -51,14 +51,14 @@ pub fn within(
     settings
 }
 
-/// Whether the model can be told not to think, or does not think unless it is told to.
+/// Whether the model's thinking can be switched off, or is off by default.
 #[must_use]
 pub fn can_be_off(rule: &ModelRule) -> bool {
     let form = &rule.thinking;
     form.off.is_some() || !form.default_on && form.on.is_some()
 }
 
-/// Whether the model can be told how much to think.
+/// Whether the model takes an amount of thinking.
 #[must_use]
 pub fn can_be_lowered(rule: &ModelRule) -> bool {
     rule.thinking.effort.is_some() || rule.thinking.budget.is_some()

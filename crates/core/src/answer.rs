@@ -1,38 +1,38 @@
-//! What one response of a provider says.
+//! One response of a provider.
 
 use crate::content::{Block, Content, Origin, Speaker};
 use crate::json::{Extra, Raw};
 use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
 
-/// Note on an answer: an object with what stood beside its message.
+/// Note on an answer: an object with the members beside its message.
 pub(crate) const BESIDE: &str = "choice";
 
-/// The member of an answer that says why it was refused: the category, the explanation, a model to ask instead.
+/// The member of an answer with the reason of a refusal: the category, the explanation, a model to ask instead.
 pub(crate) const REFUSAL_DETAILS: &str = "stop_details";
 
 /// One response, read whole or folded from a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// What was said, in wire order.
+    /// The blocks, in wire order.
     pub blocks: Vec<Block>,
-    /// Token counts, where the provider gave any.
+    /// Token counts, if the provider gave any.
     pub usage: Option<Usage>,
     /// The provider's word for why the answer ended.
     pub finish_reason: Option<String>,
-    /// The model that the provider says answered.
+    /// The model that answered, by the provider's report.
     pub model: Option<String>,
     /// The response's own id.
     pub response_id: Option<String>,
     /// The stop sequence that ended the answer.
     pub stop_sequence: Option<String>,
-    /// The text of a refusal that stands beside the content.
+    /// The text of a refusal beside the content.
     pub refusal: Option<String>,
     /// Text that goes before tool calls on the Cohere wire.
     pub tool_plan: Option<String>,
     /// An opaque payload on the message as a whole.
     pub message_signature: Option<String>,
-    /// The further choices where more than one was asked for; this answer is the first.
+    /// The further choices, if several were requested; this answer is the first.
     pub choices: Vec<Answer>,
     /// Fields of the response that have no name here.
     pub extra: Extra,
@@ -41,7 +41,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The text blocks joined with nothing.
+    /// The text blocks, concatenated.
     #[must_use]
     pub fn text(&self) -> String {
         self.blocks
@@ -60,7 +60,7 @@ impl Answer {
         fields.find(|(key, _)| key == REFUSAL_DETAILS).map(|(_, details)| details)
     }
 
-    /// Whether the answer ended as it should, with nothing missing and no error.
+    /// Whether the answer ended without errors and without missing parts.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         !self.problems.iter().any(Problem::breaks)

@@ -1,7 +1,7 @@
 //! The neutral form: contents (messages) made of ordered blocks.
 //!
-//! The order of blocks is sacred; absent, `null`, `""` and `" "` are four different things; opaque payloads
-//! are kept by kind and never mixed up; what is not understood is kept raw.
+//! The order of blocks never changes; absent, `null`, `""` and `" "` are four different values; opaque payloads are
+//! kept by kind and never mixed up; unknown data is kept raw.
 
 use crate::json::{Extra, Raw};
 use crate::usage::Usage;
@@ -14,7 +14,7 @@ pub enum Speaker {
     Ai,
     /// The person, or the program that asks.
     Human,
-    /// Instructions that stand above the conversation.
+    /// Instructions above the conversation.
     System,
     /// Results of tools.
     Tool,
@@ -25,9 +25,9 @@ pub enum Speaker {
 pub struct Content {
     /// Who speaks.
     pub speaker: Speaker,
-    /// What is said, in order.
+    /// The blocks, in order.
     pub blocks: Vec<Block>,
-    /// Where an answer came from.
+    /// The origin of an answer.
     pub origin: Option<Origin>,
     /// The answer was cut off or stopped.
     pub partial: bool,
@@ -35,9 +35,9 @@ pub struct Content {
     pub finish_reason: Option<String>,
     /// Token counts of the answer.
     pub usage: Option<Usage>,
-    /// An opaque payload on the message as a whole, on wires where text has no room for one.
+    /// An opaque payload on the message as a whole, on wires whose texts cannot carry one.
     pub signature: Option<String>,
-    /// It is about tools although none of its blocks says so: it stood in one message with their results, or tells calls
+    /// It is about tools although no block shows it: it was in one message with their results, or describes calls
     /// or results in words. So it begins no turn, and in its turn tools were called.
     pub about_tools: bool,
     /// The marks of earlier thoughts that the model refused in the request for this answer. It is not sent them again.
@@ -47,7 +47,7 @@ pub struct Content {
 }
 
 impl Content {
-    /// A message with these blocks and nothing else.
+    /// A message with only these blocks.
     #[must_use]
     pub fn new(speaker: Speaker, blocks: Vec<Block>) -> Self {
         Content {
@@ -70,7 +70,7 @@ impl Content {
         Content::new(speaker, vec![Block::Text(Text::new(text))])
     }
 
-    /// The text blocks joined with nothing.
+    /// The text blocks, concatenated.
     #[must_use]
     pub fn visible_text(&self) -> String {
         self.blocks
@@ -99,7 +99,7 @@ impl Content {
     }
 }
 
-/// Where an answer came from. A thought may only go back to where it can be read.
+/// The origin of an answer. A thought may only go back to a target that can read it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The provider's id.
@@ -108,7 +108,7 @@ pub struct Origin {
     pub endpoint: String,
     /// The model's own name.
     pub model: String,
-    /// The account boundary, where opaque payloads are bound to one.
+    /// The account boundary, if opaque payloads are bound to an account.
     pub account: Option<String>,
 }
 
@@ -138,7 +138,7 @@ fn plain(address: &str) -> String {
 pub enum Block {
     /// An image, a sound or a file.
     Media(Media),
-    /// Anything with no form of its own here: citations, refusals, server-side tools, compaction items, ...
+    /// Any block without a form of its own here: citations, refusals, server-side tools, compaction items, ...
     Other(Other),
     /// Visible text.
     Text(Text),
@@ -146,7 +146,7 @@ pub enum Block {
     Thinking(Thinking),
     /// The model asks for a tool.
     ToolCall(ToolCall),
-    /// What a tool gave.
+    /// The result of a tool.
     ToolResponse(ToolResponse),
 }
 
@@ -179,7 +179,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// Text with nothing on it.
+    /// A text without a signature or unknown members.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Text { text: text.into(), signature: None, extra: Extra::default() }
@@ -215,7 +215,7 @@ pub struct Thinking {
     pub detail_type: Option<String>,
     /// The `index` of a `reasoning_details` entry.
     pub index: Option<u64>,
-    /// The block ended before it was complete; it must not be replayed where it is signed.
+    /// The block ended before it was complete; a signed one must not be replayed.
     pub partial: bool,
     /// How long the thought took, in milliseconds, as its reader saw it.
     pub duration_ms: Option<u64>,
@@ -249,8 +249,8 @@ impl Thinking {
         payloads.into_iter().flatten().any(|payload| !payload.is_empty())
     }
 
-    /// Whether it is an item of its own, whose id must come with that of the item behind it or not at all.
-    /// Source: the pair rule of the Responses API.
+    /// Whether it is an item of its own, whose id must be sent only together with the id of the next item. Source:
+    /// the pair rule of the Responses API.
     #[must_use]
     pub fn is_item(&self) -> bool {
         self.id.is_some() && matches!(self.source_field.as_str(), "summary" | "content")
@@ -285,7 +285,7 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// A call without arguments and with nothing on it.
+    /// A call without arguments, payloads and unknown members.
     #[must_use]
     pub fn new(id: Option<&str>, name: &str) -> Self {
         ToolCall {
@@ -303,14 +303,14 @@ impl ToolCall {
 pub enum Parameters {
     /// Free text, for tools that take any text instead of JSON.
     Free(String),
-    /// What came is not JSON; it is kept as it came.
+    /// Arguments that are not JSON, kept as they came.
     Invalid(String),
     /// A JSON value, exactly as it was written; absent arguments are `{}`.
     Json(Raw),
 }
 
 impl Parameters {
-    /// Arguments from the text that a wire carries them in. Nothing, or only white space, is `{}`.
+    /// Arguments from the text that a wire carries them in. An empty or blank text is `{}`.
     #[must_use]
     pub fn from_text(text: &str) -> Self {
         if text.trim().is_empty() {
@@ -335,12 +335,12 @@ impl Default for Parameters {
     }
 }
 
-/// What a tool gave.
+/// The result of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolResponse {
     /// The id of the call it answers.
     pub call_id: Option<String>,
-    /// The tool's name, where the wire says it.
+    /// The tool's name, if the wire has it.
     pub name: Option<String>,
     /// The result.
     pub result: ToolResult,
@@ -355,7 +355,7 @@ pub struct ToolResponse {
 pub enum ToolResult {
     /// Texts, media, structured data and blocks without a form here, in order.
     Blocks(Vec<Block>),
-    /// One text, as a JSON string, or one piece of structured data; `null` if there is none.
+    /// One text as a JSON string, or structured data; `null` if absent.
     Value(Raw),
 }
 
@@ -415,15 +415,15 @@ impl ToolResult {
 /// An image, a sound or a file, inline or by address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Media {
-    /// The MIME type; empty when the wire does not say.
+    /// The MIME type; empty if the wire has none.
     pub media_type: String,
-    /// Where the bytes are.
+    /// The source of the bytes.
     pub source: MediaSource,
     /// Fields that have no name here.
     pub extra: Extra,
 }
 
-/// Where the bytes of a media block are.
+/// The source of the bytes of a media block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MediaSource {
     /// Inline, base64 as it was written.
@@ -439,14 +439,14 @@ pub struct Other {
     pub wire: &'static str,
     /// The wire's own name for it.
     pub kind: String,
-    /// The block as it stood on the wire.
+    /// The block in its wire's form.
     pub raw: Raw,
-    /// What the wire noted about where it stood. A note is nobody's member: it never goes out.
+    /// Notes of the wire about its original place. They are never sent.
     pub notes: Extra,
 }
 
 impl Other {
-    /// A block as it stood on the wire.
+    /// A block in its wire's form.
     #[must_use]
     pub fn new(wire: &'static str, kind: impl Into<String>, raw: Raw) -> Self {
         Other { wire, kind: kind.into(), raw, notes: Extra::default() }
@@ -458,7 +458,7 @@ impl Other {
         self.wire.is_empty() && self.kind == DATA
     }
 
-    /// Whether it only names something that the provider keeps, a thought perhaps (the Responses API's
+    /// Whether it only names an item that the provider stores, such as a thought (the Responses API's
     /// `item_reference`).
     #[must_use]
     pub fn is_reference(&self) -> bool {
@@ -466,7 +466,8 @@ impl Other {
     }
 }
 
-/// Appends a thought to others that share one field: a line feed stands between two texts, and an empty one adds nothing.
+/// Appends a thought to others that share one field: a line feed separates two texts, and an empty text adds no line
+/// feed.
 pub(crate) fn push_thought(joined: &mut String, thought: &str) {
     if !joined.is_empty() && !thought.is_empty() {
         joined.push('\n');

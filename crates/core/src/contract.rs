@@ -3,11 +3,12 @@
 use crate::content::Origin;
 use crate::model_name::{family, is_same};
 
-/// What Gemini takes in the place of a signature, for a call that it did not make.
-/// Source: <https://ai.google.dev/gemini-api/docs/thought-signatures>
+/// The value that Gemini takes in place of a signature, for a call of another model. Source:
+/// <https://ai.google.dev/gemini-api/docs/thought-signatures>
 pub(crate) const SKIPS_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// All that it takes there, as clients send it: in these words, or as the base64 of their bytes. No thought is in it.
+/// All values that it takes there, as clients send them: these words, or the base64 of their bytes. No thought is in
+/// it.
 const FILLERS: [&str; 4] = [
     SKIPS_SIGNATURE,
     "context_engineering_is_the_way_to_go",
@@ -15,20 +16,20 @@ const FILLERS: [&str; 4] = [
     "Y29udGV4dF9lbmdpbmVlcmluZ19pc190aGVfd2F5X3RvX2dv",
 ];
 
-/// Whether a payload only stands where one should be.
+/// Whether a payload is only a placeholder for a missing one.
 pub(crate) fn is_filler(payload: &str) -> bool {
     FILLERS.contains(&payload.trim_end_matches('='))
 }
 
-/// Which messages' reasoning goes back.
+/// The messages whose reasoning goes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Return {
     /// None.
     #[default]
     Never,
-    /// That of the turn under way: everything since the last user message.
+    /// The turn under way: every message since the last user message.
     CurrentTurn,
-    /// That of every message with tool calls, and of the turn under way.
+    /// Every message with tool calls, and the turn under way.
     ToolCalls,
     /// All of it.
     All,
@@ -66,14 +67,14 @@ impl Return {
     }
 }
 
-/// What says that a record is of an answer; of a contract, the weakest evidence that it accepts.
+/// The evidence that a record belongs to an answer; in a contract, the weakest evidence that it accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// An id that no other answer has: of a call, or a ticket that was given for the thought.
     Anchor,
     /// The identical history with the identical visible answer.
     History,
-    /// The next answer names the record as its parent, and what can be seen is equal.
+    /// The next answer names the record as its parent, and the visible parts are equal.
     #[default]
     Parent,
 }
@@ -121,7 +122,7 @@ impl Older {
     }
 }
 
-/// Whose thoughts a target can read.
+/// The thoughts that a target can read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Readable {
     /// Thoughts of its family, from every host.
@@ -133,13 +134,13 @@ pub enum Readable {
     SameModel,
 }
 
-/// How an answer is told in words whose thought is demanded and that nobody has.
+/// The description in words of an answer whose demanded thought is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Told {
-    /// Its calls in its own text, and what they gave in a message of the user's. Where only messages with calls need their
-    /// thoughts: an answer without calls stays as it is.
+    /// Its calls become words in its own text, and their results words in a user message. For contracts that demand
+    /// thoughts only of messages with calls: an answer without calls stays as it is.
     InAnswer,
-    /// All of it in a message of the user's, so that no message of the model's is left without its thought. An answer
+    /// The whole answer goes into a user message, so that no message of the model lacks its thought. An answer
     /// without calls is quoted right before the user's next message.
     #[default]
     InUserMessage,
@@ -164,11 +165,11 @@ impl Told {
 /// other answers have too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WeakIds {
-    /// `functions.NAME:N`, where N counts the calls of the conversation.
+    /// `functions.NAME:N`; N counts the calls of the conversation.
     Counted,
-    /// `NAME:N`, where N counts the calls of the answer.
+    /// `NAME:N`; N counts the calls of the answer.
     Placed,
-    /// They may have any form, and with it repeat: `callN`, where N has five digits and counts the calls of the
+    /// They may have any form, and with it repeat: `callN`; N has five digits and counts the calls of the
     /// conversation. Every API takes that, Mistral's too, whose ids are nine letters and digits.
     Any,
 }
@@ -185,7 +186,7 @@ impl WeakIds {
     }
 }
 
-/// Whether a model has this name, with whatever hosts write around it. A number right behind it is another generation,
+/// Whether a model has this name, ignoring the parts that hosts add. A number right behind it is another generation,
 /// unless it is a date.
 fn is_called(model: &str, name: &str) -> bool {
     let lower = model.to_ascii_lowercase();
@@ -203,17 +204,17 @@ pub(crate) fn is_kin(its: &Origin, ours: &Origin) -> bool {
     }
 }
 
-/// What one model demands of the thoughts in a request.
+/// The demands of one model on the thoughts in a request.
 ///
-/// Names are `'static`, so that contracts are plain data; whoever reads a user's own from a configuration keeps its
-/// few words for the life of the process.
+/// Names are `'static`, so that contracts are plain data; a reader of user contracts keeps their few words for the
+/// life of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Contract {
-    /// Which messages' reasoning goes back.
+    /// The messages whose reasoning goes back.
     pub returns: Return,
     /// The provider refuses a request in which it is missing.
     pub required: bool,
-    /// Where `required`: only in these of the messages whose reasoning goes back. In the others it is welcome.
+    /// The messages to which `required` applies. In the others it is welcome.
     pub required_in: Return,
     /// Whether the reasoning of earlier turns may stay.
     pub older: Older,
@@ -221,13 +222,13 @@ pub struct Contract {
     pub when_off: bool,
     /// The field of assistant messages that it goes back in, on wires that leave it open.
     pub field: Option<&'static str>,
-    /// What stands in that field where the thought is known to have been empty.
+    /// The value of that field if the thought is known to have been empty.
     pub empty: Option<&'static str>,
-    /// The provider refuses `empty`. An answer without a thought is told in words.
+    /// The provider refuses `empty`. An answer without a thought is described in words.
     pub never_empty: bool,
     /// Thoughts are sealed with opaque payloads, and only sealed ones may go back.
     pub signed: bool,
-    /// Thoughts without a payload may go back beside the sealed ones: everything as it came.
+    /// Thoughts without a payload may go back beside the sealed ones, unchanged.
     pub unsealed: bool,
     /// Every thought is bound to everything before it: only the oldest may be left out.
     pub bound: bool,
@@ -237,27 +238,28 @@ pub struct Contract {
     pub apart: bool,
     /// The provider refuses a sealed item if the client added a member to it.
     pub verbatim: bool,
-    /// How an answer is told whose thought is demanded and that nobody has.
+    /// The description of an answer whose demanded thought is missing.
     pub told: Told,
     /// A request that switches thinking off is refused for the thoughts in it.
     pub only_when_on: bool,
-    /// Whose thoughts the model can read.
+    /// The thoughts that the model can read.
     pub readable: Readable,
-    /// Further models whose thoughts the model reads, where it is only its own otherwise: their names, and dated ones.
+    /// Further models whose thoughts the model reads, if it otherwise reads only its own: their names, and dated
+    /// ones.
     pub reads: &'static [&'static str],
     /// The weakest way of finding a lost thought that is good enough.
     pub level: Level,
-    /// The provider's call ids are weak and have this form: where thoughts go back, unique ids are minted for the caller
-    /// in their place.
+    /// The provider's call ids are weak and have this form: if thoughts go back, callers get minted unique ids
+    /// instead.
     pub tickets: Option<WeakIds>,
-    /// A JSON object of flags that only make the provider keep what is sent back; merged into the request.
+    /// A JSON object of flags that only make the provider keep the returned thoughts; merged into the request.
     pub flags: Option<&'static str>,
     /// A page that states the rule.
     pub source: &'static str,
 }
 
 impl Contract {
-    /// No reasoning goes back; the contract of an endpoint that nothing is known about.
+    /// No reasoning goes back; the contract of an unknown endpoint.
     pub const NONE: Contract = Contract {
         returns: Return::Never,
         required: false,
@@ -359,7 +361,7 @@ impl Contract {
         Contract { empty: Some(empty), ..self }
     }
 
-    /// What stands for the payload on calls of other models.
+    /// Sets the value that replaces the payload on calls of other models.
     #[must_use]
     pub const fn with_bypass(self, bypass: &'static str) -> Contract {
         Contract { bypass: Some(bypass), ..self }
@@ -383,7 +385,7 @@ impl Contract {
         Contract { flags: Some(flags), ..self }
     }
 
-    /// The same without any demand and without flags: what can be assumed of a model that nobody knows.
+    /// The same without any demand and without flags: the contract to assume for an unknown model.
     #[must_use]
     pub const fn assumed(self) -> Contract {
         Contract {
@@ -410,8 +412,8 @@ impl Contract {
         self.returns == Return::Never && !self.source.is_empty()
     }
 
-    /// A few words for lists: whose reasoning goes back, where the provider refuses a request without it, and how it
-    /// goes: `all, required in current-turn, signed` or `tool-calls, required, reasoning_content`.
+    /// A few words for lists: the messages whose reasoning goes back, the messages that are refused without it, and
+    /// its form: `all, required in current-turn, signed` or `tool-calls, required, reasoning_content`.
     #[must_use]
     pub fn summary(&self) -> String {
         let mut words = vec![self.returns.as_str().to_owned()];

@@ -1,4 +1,4 @@
-//! Translates bodies from one wire to another through the neutral form, and says what was lost on the way.
+//! Translates bodies from one wire to another through the neutral form, and reports the losses.
 
 use crate::answer::Answer;
 use crate::content::{Block, Content};
@@ -15,7 +15,7 @@ use crate::wire::{Dialect, RequestError, Wire, Written, foreign, read_for};
 pub struct Converted {
     /// The body.
     pub body: String,
-    /// What the other wire cannot say: names of neutral fields or blocks.
+    /// Data that the other wire cannot express: names of neutral fields or blocks.
     pub untranslated: Vec<String>,
 }
 
@@ -76,12 +76,12 @@ pub fn response(from: &'static dyn Wire, to: &'static dyn Wire, body: &[u8]) -> 
 
 /// Translates one streamed answer, piece by piece.
 ///
-/// A body that stays on its wire stays as it is, also where it broke off: whoever reads it sees that for himself.
+/// A body that stays on its wire is not changed, even if it broke off, because its reader can see that.
 #[derive(Debug)]
 pub struct StreamConverter {
     is_same: bool,
     said: Pipeline<ToCaller<()>>,
-    /// Reads what was written, to see what was lost.
+    /// Reads the written stream, to find losses.
     heard: Pipeline,
 }
 
@@ -99,7 +99,7 @@ impl StreamConverter {
         Self { is_same: from.id() == to.id(), said, heard: Pipeline::new(reader(to)) }
     }
 
-    /// Takes the next bytes and appends what they mean on the other wire.
+    /// Takes the next bytes, and appends their translation.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         if self.is_same {
             out.extend_from_slice(bytes);
@@ -111,7 +111,7 @@ impl StreamConverter {
         self.heard.push(written, &mut Vec::new(), &mut ignored);
     }
 
-    /// The stream is over: appends the end, and says what was lost. `None` if nothing could be read.
+    /// Ends the stream: appends its end, and reports the losses. `None` if nothing could be read.
     #[must_use]
     pub fn end(mut self, out: &mut Vec<u8>) -> Option<Vec<String>> {
         let mut last = Vec::new();
@@ -131,7 +131,7 @@ impl StreamConverter {
 
 fn ignored(_: Event<'_>) {}
 
-/// What one answer says that the other does not, by the names of fields and blocks.
+/// The parts of one answer that the other lacks, by the names of fields and blocks.
 fn lost(said: &Answer, heard: &Answer) -> Vec<String> {
     let (before, after) = (inventory(said), inventory(heard));
     let mut lost: Vec<String> = Vec::new();
@@ -144,7 +144,7 @@ fn lost(said: &Answer, heard: &Answer) -> Vec<String> {
     lost
 }
 
-/// The names of what an answer holds, one for each time that it does.
+/// The names of the parts of an answer, one entry for each occurrence.
 fn inventory(answer: &Answer) -> Vec<String> {
     let mut names = Vec::new();
     for block in &answer.blocks {

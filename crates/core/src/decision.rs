@@ -9,8 +9,8 @@ use std::borrow::Cow;
 pub struct Decision {
     /// The index of the message in the conversation; for an answer, its first message.
     pub message: usize,
-    /// The index of the block in the outgoing message. The index after the last block stands for a payload on the
-    /// message as a whole. `None`: the decision is about the whole answer.
+    /// The index of the block in the outgoing message. The index after the last block means a payload on the message
+    /// as a whole. `None`: the decision is about the whole answer.
     pub block: Option<usize>,
     /// The action.
     pub action: Action,
@@ -18,7 +18,7 @@ pub struct Decision {
     pub reason: Cow<'static, str>,
     /// The setting that decided, or `contract`.
     pub setting: &'static str,
-    /// The record of the answer, whatever the action. Further records follow if the client merged several answers into
+    /// The record of the answer, for every action. Further records follow if the client merged several answers into
     /// one message.
     pub evidence: Vec<Evidence>,
     /// The fate of the answer's thought in an earlier request. This request and later ones repeat it.
@@ -73,7 +73,7 @@ pub enum Action {
     Off,
     /// Put back from the vault.
     Restore,
-    /// Left out, because a setting says so or the contract does not want it.
+    /// Left out, because of a setting or because the contract does not want it.
     Strip,
     /// The thought is missing, and words replace the answer.
     Tell,
@@ -243,7 +243,7 @@ pub enum Why {
     Ambiguous,
     /// The messages before it have changed since the model thought it.
     Changed,
-    /// The client sends thoughts without a record, so that it is not known what they are bound to.
+    /// The client sends thoughts without a record, so that it is unknown which messages they are bound to.
     ClientKeepsOwn,
     /// It was cut off.
     Cut,

@@ -1,8 +1,8 @@
-//! Names from outside in messages of ours: short, on one line, and without anything that steers a terminal.
+//! Names from outside in our messages: short, on one line, and without terminal control sequences.
 
 use crate::invisible::is_invisible;
 
-/// So much of a name tells which one is meant.
+/// The number of characters that identifies a name.
 const LONGEST: usize = 100;
 
 /// A name as a message may repeat it.
@@ -16,7 +16,7 @@ pub fn short(name: &str) -> String {
     out
 }
 
-/// Signs that nobody sees, or that change what is seen around them.
+/// Characters that are invisible, or that change how others are shown.
 fn is_hidden(c: char) -> bool {
     c.is_control() || is_invisible(c)
 }

@@ -1,8 +1,8 @@
-//! Letters that nobody sees, or that change the order of those that are seen: text can hide in them.
+//! Characters that are invisible, or that change the order of visible ones: text can hide in them.
 //!
-//! This is the one list. The terminal, messages of the gateway and the viewer's page use it
-//! (`web/reasoning.js`, which a test here compares). Joiners and the two emoji selectors are not in it, because
-//! languages and emoji need them; the page names them where they join nothing.
+//! This is the one list. The terminal, messages of the gateway and the viewer's page use it (`web/reasoning.js`,
+//! which a test here compares). Joiners and the two emoji selectors are not in it, because languages and emoji need
+//! them; the page names joiners that join nothing.
 //!
 //! Source: Default_Ignorable_Code_Point and Bidi_Control of Unicode 16, line and paragraph separators, and the
 //! annotation characters.
@@ -32,7 +32,7 @@ pub const INVISIBLE: [(char, char); 18] = [
     ('\u{e0000}', '\u{e0fff}'),
 ];
 
-/// Whether nobody sees this letter, or it changes the order of others. Control characters are another matter.
+/// Whether this character is invisible, or changes the order of others. Control characters are another matter.
 #[must_use]
 pub fn is_invisible(letter: char) -> bool {
     letter >= '\u{ad}' && INVISIBLE.iter().any(|(first, last)| (*first..=*last).contains(&letter))

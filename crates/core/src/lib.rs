@@ -1,22 +1,24 @@
 //! Reads reasoning from every provider's wire, keeps it exactly, and rebuilds the next request.
 //!
-//! The nouns, in the order in which they hand over to each other:
+//! The main types, in the order of the data flow:
 //!
-//! - A [`Wire`](wire::Wire) is a protocol format, such as Anthropic's Messages or OpenAI's Responses. It reads and writes
-//!   requests, answers and streams. Wires know only the neutral form, never each other.
-//! - The neutral form is a [`Request`](request::Request) made of [`Content`](content::Content) with blocks: thoughts, text,
-//!   tool calls, results. A response arrives as [`Event`](event::Event)s, and folds into an [`Answer`](answer::Answer).
-//! - A [`Target`](provider::Target) says where a request goes: a provider's endpoint, a model, and what is known about
-//!   both as data. The model's [`Contract`](contract::Contract) is the part of that which says whether its thoughts must, may
-//!   or must not come back in later requests.
-//! - [`exchange`] is one request and its answer: a [`Turn`](exchange::Turn) of a conversation of one's own, or the
-//!   [request of somebody else's client](exchange::RequestContext), which has usually dropped the thoughts: [`restore`]
-//!   finds them among kept records, and [`edit`] puts them into the client's own bytes. [`decide`] says which thoughts go
-//!   upstream, each as a [`Decision`](decision::Decision) with its reason; a [`Pipeline`](pipeline::Pipeline) takes the
-//!   response from bytes to its end.
+//! - A [`Wire`](wire::Wire) is a protocol format, such as Anthropic's Messages or OpenAI's Responses. It reads and
+//!   writes requests, answers and streams. Wires know only the neutral form, never each other.
+//! - The neutral form is a [`Request`](request::Request) made of [`Content`](content::Content) with blocks: thoughts,
+//!   text, tool calls, results. A response arrives as [`Event`](event::Event)s, and folds into an
+//!   [`Answer`](answer::Answer).
+//! - A [`Target`](provider::Target) is the place of a request: a provider's endpoint, a model, and the data about
+//!   both. The model's [`Contract`](contract::Contract) is a part of this data: it decides whether its thoughts must,
+//!   may or must not come back in later requests.
+//! - [`exchange`] is one request and its answer: a [`Turn`](exchange::Turn) of an own conversation, or the [request
+//!   of a client](exchange::RequestContext), which has usually dropped the thoughts: [`restore`] finds them among
+//!   kept records, and [`edit`] puts them into the client's own bytes. [`decide`] selects the thoughts that go
+//!   upstream, each as a [`Decision`](decision::Decision) with its reason; a [`Pipeline`](pipeline::Pipeline) takes
+//!   the response from bytes to its end.
 //!
-//! Nothing here does I/O or reads a clock, the environment or randomness: all of that comes as arguments. Nothing panics
-//! on what a provider or a client sends: what cannot be read becomes a [`Problem`](problem::Problem) beside what could.
+//! Nothing here does I/O or reads a clock, the environment or randomness: all of that comes as arguments. No input of
+//! a provider or a client causes a panic: unreadable parts become a [`Problem`](problem::Problem) beside the readable
+//! ones.
 //!
 //! ```
 //! use thinkthrough_core::pipeline::Pipeline;

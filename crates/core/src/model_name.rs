@@ -1,4 +1,4 @@
-//! The names of models without what hosts write around them, so that a model is known wherever it is served.
+//! Names of models without the additions of hosts, so that a model is recognised on every host.
 
 /// Suffixes that name a format of the weights, or the newest of them.
 const FORMATS: [&str; 17] = [
@@ -69,7 +69,7 @@ pub(crate) fn plain(model: &str) -> String {
     }
 }
 
-/// A name without regions and vendors that stand before dots. A version alone is no name, so its vendor belongs to it.
+/// A name without regions and vendors before dots. A version alone is no name, so its vendor belongs to it.
 fn without_vendor(name: &str) -> String {
     let mut rest = name;
     while let Some((vendor, model)) = rest.split_once('.') {

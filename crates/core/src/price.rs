@@ -38,7 +38,7 @@ pub struct Rates {
 pub struct Price {
     /// The rates of all requests, or of short ones.
     pub rates: Rates,
-    /// The rates of longer requests: above so many tokens of the request, these hold for all tokens.
+    /// The rates of longer requests: above this number of tokens of the request, these hold for all tokens.
     pub above: [Option<(u64, Rates)>; 3],
     /// The day of the look-up, if known.
     pub as_of: Option<Day>,
@@ -93,7 +93,7 @@ impl Price {
         ]))
     }
 
-    /// The highest cost of a request of so many tokens, without its answer.
+    /// The highest cost of a request with this number of tokens, without its answer.
     #[must_use]
     pub fn of_request(&self, tokens: u64) -> u64 {
         let rates = self.at(tokens);
@@ -101,14 +101,14 @@ impl Price {
         sum(&[(tokens, dearest.into_iter().flatten().max().unwrap_or_default())])
     }
 
-    /// The highest cost of so many tokens of an answer. The rates depend on the tokens of the request.
+    /// The highest cost of this number of answer tokens. The rates depend on the tokens of the request.
     #[must_use]
     pub fn of_answer(&self, request: u64, tokens: u64) -> u64 {
         sum(&[(tokens, self.answer_rate(request))])
     }
 
-    /// The number of answer tokens that so many micro-dollars pay for at least. The rates depend on the tokens of the
-    /// request.
+    /// The number of answer tokens that this number of micro-dollars pays for at least. The rates depend on the
+    /// tokens of the request.
     #[must_use]
     pub fn answer_for(&self, request: u64, micro: u64) -> u64 {
         match u128::from(self.answer_rate(request)) {
@@ -127,7 +127,7 @@ impl Price {
         })
     }
 
-    /// The rates of a request with so many tokens.
+    /// The rates of a request with this number of tokens.
     fn at(&self, request: u64) -> Rates {
         let above = self.above.iter().flatten().filter(|(tokens, _)| request > *tokens);
         above.max_by_key(|(tokens, _)| *tokens).map_or(self.rates, |(_, rates)| *rates)

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// What a finding is about; [`ProblemCode::as_str`] is its public spelling.
+/// The subject of a finding; [`ProblemCode::as_str`] is its public spelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProblemCode {
-    /// A guard against hostile upstreams was reached; what came before it was kept.
+    /// A guard against hostile upstreams was reached; earlier data was kept.
     CapReached,
-    /// A tokenizer or another optional aid failed; a documented stand-in was used.
+    /// A tokenizer or another optional aid failed; a documented substitute was used.
     Fallback,
     /// A frame, an event or a body that could not be read; it was skipped, or kept raw.
     Malformed,
@@ -38,11 +38,11 @@ impl ProblemCode {
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What it is about.
+    /// The subject of the finding.
     pub code: ProblemCode,
     /// A sentence for people; it never quotes a thought or a credential of ours.
     pub message: String,
-    /// Where: a byte offset, a JSON path or an event name, as fits.
+    /// The place: a byte offset, a JSON path or an event name.
     pub at: Option<String>,
 }
 

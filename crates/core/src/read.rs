@@ -1,10 +1,10 @@
 //! Reads a response body of any form: whole, streamed, or an error.
 //!
-//! [`Reader`] takes the body's bytes as they come and gives the wire's events, cut into messages by
-//! [`frame`], decoded by the [`wire`], and with thoughts taken out of visible text by
-//! [`tags`](crate::tags) where the model thinks in tags. Whether a body is a stream, one value or an error page is seen from
-//! its first bytes unless the caller knows it. The reader only tells events: what they amount to, and how the answer ended,
-//! is the matter of [`pipeline`](crate::pipeline).
+//! [`Reader`] takes the body's bytes as they come and gives the wire's events: cut into messages by [`frame`],
+//! decoded by the [`wire`], and with thoughts taken out of visible text by [`tags`](crate::tags) if the model thinks
+//! in tags. Whether a body is a stream, one value or an error page is seen from its first bytes unless the caller
+//! knows it. The reader only reports events; [`pipeline`](crate::pipeline) collects them and finds out how the answer
+//! ended.
 
 use crate::event::{Event, Sink};
 use crate::frame::{self, Frame, FrameProblem, Framer, Framing, MessageKind};
@@ -14,7 +14,7 @@ use crate::tags::{Options, TagFilter, TagSpec};
 use crate::wire::{self, Decode, Dialect, Wire, error};
 use std::borrow::Cow;
 
-/// What form a body has.
+/// The form of a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// To be seen from the first bytes.
@@ -34,7 +34,7 @@ pub struct Reader {
     dialect: Dialect,
     state: State,
     tags: Option<TagFilter>,
-    /// Something of the body was understood.
+    /// A part of the body was read.
     has_read: bool,
     /// The body is one value, and no answer.
     is_none: bool,
@@ -55,7 +55,7 @@ enum State {
 struct Stream {
     framer: Framer,
     decoder: Box<dyn Decode>,
-    /// Bytes that are no UTF-8 came, which is said once.
+    /// The body has bytes that are not UTF-8; it is reported once.
     is_damaged: bool,
 }
 
@@ -101,7 +101,7 @@ impl Reader {
         self
     }
 
-    /// What comes may be anything: its status says that it is not what was asked for.
+    /// Accepts any body, because the status shows that it is not the expected answer.
     pub(crate) fn expect_any(&mut self) {
         self.state = State::Undecided { begun: Vec::new(), form: Form::Auto };
     }
@@ -123,7 +123,7 @@ impl Reader {
         }
     }
 
-    /// The wire's own end of a stream was seen, so that nothing can come any more.
+    /// Whether the wire's own end of a stream has come, so that no more events can follow.
     #[must_use]
     pub fn is_over(&self) -> bool {
         match &self.state {
@@ -132,7 +132,7 @@ impl Reader {
         }
     }
 
-    /// The body is over. `false` if nothing in it could be read.
+    /// The body is over. Returns `false` if no part of it could be read.
     pub fn end(&mut self, sink: &mut dyn Sink) -> bool {
         if matches!(self.state, State::Undecided { .. }) {
             self.decide(None, sink);
@@ -164,7 +164,7 @@ impl Reader {
         }
     }
 
-    /// Whether the body was one value that is no answer of the wire, which its end said.
+    /// Whether the body was one value that is not an answer of the wire; known at its end.
     pub(crate) fn is_none(&self) -> bool {
         self.is_none
     }
@@ -254,7 +254,7 @@ fn take(frame: Frame<'_>, decoder: &mut dyn Decode, sink: &mut dyn Sink) -> bool
             sink.event(Event::Problem(&problem.at(name)));
             true
         }
-        // An event that the end of the body cut in two; that the stream is truncated, the decoder says at its end.
+        // The end of the body cut this event in two; the decoder reports at its end that the stream is truncated.
         Frame::Event(event) if event.unterminated && is_cut(event.data) => false,
         Frame::Event(event) => {
             decoder.message(event.event, event.data, sink);

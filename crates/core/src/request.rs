@@ -4,17 +4,16 @@ use crate::content::Content;
 use crate::json::{Extra, Raw};
 use crate::settings::Effort;
 
-/// What is asked of a model, whatever the wire. Contents come as they are to be sent: policies and contracts
-/// have been applied before.
+/// A request to a model, on any wire. Contents are final: policies and contracts have been applied before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// The model's name as the upstream knows it.
     pub model: String,
-    /// The messages; system messages stand among them where they were said.
+    /// The messages; system messages keep their places.
     pub contents: Vec<Content>,
     /// The tools on offer.
     pub tools: Vec<Tool>,
-    /// Which tool must or may be called.
+    /// The tool that must or may be called.
     pub tool_choice: Option<ToolChoice>,
     /// Whether several calls may come at once.
     pub parallel_tool_calls: Option<bool>,
@@ -30,7 +29,7 @@ pub struct Request {
     pub stop: Vec<String>,
     /// The form that the answer must have.
     pub format: Option<AnswerFormat>,
-    /// What the caller said about reasoning.
+    /// The caller's parameters about reasoning.
     pub reasoning: ReasoningAsk,
     /// The request is another program's: no default of ours asks for thoughts that it did not ask for.
     pub is_relayed: bool,
@@ -68,23 +67,23 @@ pub enum Tool {
     Function {
         /// Its name.
         name: String,
-        /// What it does.
+        /// The description of the tool.
         description: Option<String>,
         /// The JSON schema of its arguments.
         parameters: Option<Raw>,
         /// Fields that have no name here.
         extra: Extra,
     },
-    /// Anything else: the provider's own tools, custom tools. Kept raw.
+    /// Another kind of tool: the provider's own tools, custom tools. Kept raw.
     Other {
         /// The wire it is written for.
         wire: &'static str,
-        /// The tool as it stood on the wire.
+        /// The tool in its wire's form.
         raw: Raw,
     },
 }
 
-/// Which tool must or may be called.
+/// The tool that must or may be called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolChoice {
     /// The model decides.
@@ -99,7 +98,7 @@ pub enum ToolChoice {
     Other {
         /// The wire.
         wire: &'static str,
-        /// The value as it stood.
+        /// The value in its wire's form.
         raw: Raw,
     },
 }
@@ -111,7 +110,7 @@ pub enum AnswerFormat {
     Json,
     /// JSON of this schema.
     Schema {
-        /// The schema's name, where the wire wants one.
+        /// The schema's name, if the wire wants one.
         name: Option<String>,
         /// The JSON schema.
         schema: Raw,
@@ -122,12 +121,12 @@ pub enum AnswerFormat {
     Other {
         /// The wire.
         wire: &'static str,
-        /// The value as it stood.
+        /// The value in its wire's form.
         raw: Raw,
     },
 }
 
-/// What a caller said about reasoning, in neutral words. Everything is absent unless it was said.
+/// The caller's parameters about reasoning, in the neutral form. A field is `None` unless the caller set it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReasoningAsk {
     /// Thinking on or off.
@@ -138,6 +137,6 @@ pub struct ReasoningAsk {
     pub max_tokens: Option<u64>,
     /// Whether readable thoughts are wanted (`include_thoughts`, `display`, `summary`).
     pub show: Option<bool>,
-    /// The wire's own fields as they stood, so that the same wire gets them back unchanged.
+    /// The wire's own fields, unchanged, so that the same wire gets them back.
     pub fields: Extra,
 }

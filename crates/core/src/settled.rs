@@ -1,6 +1,7 @@
-//! What an answer took in the end: the provider's own counts as far as they are counts, else estimates.
+//! The final size of an answer: the provider's own counts if they are plausible, else estimates.
 //!
-//! Every sum is taken from here (trace, budget, price, metric, event, screen), so that an answer has one count everywhere.
+//! Every sum is taken from here (trace, budget, price, metric, event, screen), so that an answer has one count
+//! everywhere.
 
 use crate::content::Block;
 use crate::json::Raw;
@@ -11,9 +12,9 @@ use crate::usage::Usage;
 /// How much of an answer came, estimated in tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnswerSize {
-    /// Of its thoughts.
+    /// The tokens of its thoughts.
     pub thought: u64,
-    /// Of its thoughts and all else.
+    /// The tokens of its thoughts and all other parts.
     pub all: u64,
 }
 
@@ -40,22 +41,22 @@ impl AnswerSize {
 /// The tokens of an answer that is over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// The provider's counts, with estimates where it has none.
+    /// The provider's counts, with estimates for missing ones.
     pub usage: Usage,
     /// The thoughts'.
     pub reasoning: TokenCount,
-    /// Of request and answer.
+    /// The tokens of request and answer.
     pub total: TokenCount,
 }
 
 impl Settled {
-    /// What the provider says, and what came.
+    /// Combines the provider's counts with the size of the received answer.
     ///
-    /// - A count that no answer can have is none.
+    /// - An impossible count is ignored.
     /// - A zero beside a thought or a text is no count: some servers report it for every answer.
-    /// - What was said before the answer came is a placeholder, also where nothing was said later: the answer took at
-    ///   least that, and what came.
-    /// - Of an answer that was cut the provider may have counted a part: it took at least what came.
+    /// - A count from before the answer is a placeholder, even if no later count came: the answer took at least that,
+    ///   and at least its received size.
+    /// - For a cut answer the provider may have counted only a part: it took at least its received size.
     /// - An estimate of a thought is never more than the whole answer.
     #[must_use]
     pub fn of(usage: Option<&Usage>, came: AnswerSize, is_whole: bool) -> Self {
@@ -93,12 +94,12 @@ impl Settled {
         };
         let is_short = is_early || !is_whole && is_less;
         if is_short {
-            // All of it stands in one number now.
+            // One number now contains all tokens of the answer.
             usage.output_tokens = Some(all);
             usage.is_reasoning_apart = false;
             usage.total_tokens = None;
         } else if known != usage.reasoning_tokens {
-            // An estimate changes nothing about what the provider counted in all.
+            // An estimate does not change the provider's total.
             usage.output_tokens = output;
             usage.is_reasoning_apart = false;
         }
@@ -130,7 +131,7 @@ fn thoughts(usage: &Usage, estimate: u64, is_whole: bool) -> TokenCount {
 }
 
 impl Default for TokenCount {
-    /// Nothing, as far as anybody knows.
+    /// No known tokens.
     fn default() -> Self {
         TokenCount { tokens: 0, source: TokenSource::Estimated }
     }
@@ -221,7 +222,7 @@ mod tests {
         assert_eq!(settled(&counted, (9, 25), false), ["9 estimated", "25", "35 reported"]);
     }
 
-    /// What an answer in these events came to: input, reasoning, output, total.
+    /// The counts of an answer with these events: input, reasoning, output, total.
     fn read(wire: &str, events: &[&str]) -> [String; 4] {
         use crate::frame::Framing;
         let wire = find(wire).unwrap();
@@ -307,7 +308,7 @@ mod tests {
                 vec![chat("", said, "null"), chat(early, "{}", r#""stop""#)],
                 ["15", "0 estimated", "1", "16 reported"],
             ),
-            // Nothing was said, and that was counted.
+            // The answer is empty, and was counted.
             (
                 "chat-completions",
                 vec![chat("", "{}", r#""stop""#), format!(r#"{{"choices":[]{early}}}"#)],

@@ -3,7 +3,7 @@
 //! A [`Tokenizer`] lives outside this crate, because its tables are large; this module only knows the trait.
 //! [`count_or_estimate`] never fails: without a tokenizer, or with a broken one, it falls back to a conservative
 //! estimate. [`RunningCount`] does the same for a growing text, and [`EffectiveCount`] for a whole request, whose
-//! cost per turn depends on what is new and not on how long the conversation is.
+//! cost per turn depends on the new pieces and not on the length of the conversation.
 
 mod body;
 mod effective;
@@ -28,11 +28,11 @@ pub use thought::{AnswerEstimate, ThoughtEstimate, estimate_thinking, estimate_t
 pub struct TokenCount {
     /// The number of tokens.
     pub tokens: u64,
-    /// Where the number comes from.
+    /// The source of the number.
     pub source: TokenSource,
 }
 
-/// Where a token count comes from, from the weakest to the strongest source.
+/// The source of a token count, from the weakest to the strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TokenSource {
     /// Derived from the length of the text.
@@ -81,7 +81,7 @@ pub trait IncrementalCount: Send {
 pub struct TokenizerFailure {
     /// The tokenizer's name.
     pub tokenizer: String,
-    /// What went wrong.
+    /// The cause of the failure.
     pub reason: String,
 }
 

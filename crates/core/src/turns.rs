@@ -1,7 +1,7 @@
-//! Turns: from one user message up to the next. What a turn is, is decided here and nowhere else.
+//! Turns: from one user message up to the next. This module alone defines a turn.
 //!
-//! A user message that holds a tool's result never begins a turn, whatever stands beside the result; a user message
-//! without one does, also right behind messages of tools.
+//! A user message with a tool's result never begins a turn, even if it has other blocks; a user message without a
+//! result does, also right behind messages of tools.
 
 use crate::content::{Block, Content, Speaker};
 use crate::settings::Strip;

@@ -1,16 +1,17 @@
-//! Token counts as the provider reported them, and what they come to.
+//! Token counts as the provider reported them, and their sums.
 //!
 //! Whether reasoning and cached tokens are inside the other counts or beside them differs by wire and provider. Every
-//! sum (of a trace, a budget, a limit, a price, a metric, a screen) is taken from here, so that it is the same everywhere.
+//! sum (of a trace, a budget, a limit, a price, a metric, a screen) is taken from here, so that it is the same
+//! everywhere.
 
 use crate::json::Raw;
 
-/// No model gives more tokens in one go, and none takes more: the greatest windows are of ten million.
+/// More tokens than any model gives, or takes, at once: the greatest windows are of ten million.
 const GIVES: u64 = 1 << 22;
 /// See [`GIVES`].
 const TAKES: u64 = 1 << 25;
 
-/// Token counts of one answer: the provider's own numbers, nothing added up. Unknown is `None`, never 0.
+/// Token counts of one answer: the provider's own numbers, without sums. Unknown is `None`, never 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Tokens of the request.
@@ -32,18 +33,18 @@ pub struct Usage {
     pub is_reasoning_apart: bool,
     /// The provider's own total.
     pub total_tokens: Option<u64>,
-    /// They were said before anything of the answer came (Messages: in `message_start`): they are counts of the request,
-    /// and what they say of the answer is a placeholder.
+    /// The counts came before any part of the answer (Messages: in `message_start`): they are counts of the request,
+    /// and their count of the answer is a placeholder.
     pub is_early: bool,
     /// The provider reports a tier or a speed that has a price of its own.
     pub is_priced_apart: bool,
-    /// The usage object as it stood on the wire, merged over the events of a stream where the wire splits it.
+    /// The usage object in its wire's form, merged over the events of a stream if the wire splits it.
     pub raw: Option<Raw>,
 }
 
 impl Usage {
     /// Request tokens that no cache gave or took, those of the provider's tools included. Most providers count cached
-    /// tokens into the request's; where the total shows that this one does not, its number stands.
+    /// tokens into the request's; if the total shows that this one does not, its number counts.
     #[must_use]
     pub fn uncached_input_tokens(&self) -> Option<u64> {
         let input = self.input_tokens?;
@@ -54,13 +55,13 @@ impl Usage {
         Some(own.saturating_add(self.tool_input_tokens.unwrap_or_default()))
     }
 
-    /// Request tokens, those that a cache gave or took included.
+    /// Request tokens, including tokens that a cache read or wrote.
     #[must_use]
     pub fn input_tokens_with_cached(&self) -> Option<u64> {
         Some(self.uncached_input_tokens()?.saturating_add(self.cached()))
     }
 
-    /// The provider's own total, else what its counts come to; that, too, where the total is less.
+    /// The provider's own total, or the sum of its counts if there is no total or the total is less.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
         let (input, output) =
@@ -70,8 +71,8 @@ impl Usage {
         stated.or_else(|| input.and(output).map(|_| sum))
     }
 
-    /// Tokens of the answer, reasoning included. Where the wire counts it apart, or the numbers show that this provider
-    /// does (xAI on a wire whose own API has it inside), it is added. A placeholder is none.
+    /// Tokens of the answer, reasoning included. Reasoning is added if the wire counts it apart, or if the numbers
+    /// show that this provider does (xAI on a wire whose own API includes it). A placeholder gives `None`.
     #[must_use]
     pub fn output_tokens_with_reasoning(&self) -> Option<u64> {
         let output = self.output_tokens.filter(|_| !self.is_early)?;
@@ -88,12 +89,12 @@ impl Usage {
         Some(all.saturating_sub(self.reasoning_tokens.unwrap_or_default()))
     }
 
-    /// Leaves what was counted of the request.
+    /// Keeps only the counts of the request.
     pub(crate) fn forget_answer(&mut self) {
         (self.output_tokens, self.reasoning_tokens, self.total_tokens) = (None, None, None);
     }
 
-    /// Whether an answer can have taken what its provider counted.
+    /// Whether the provider's counts are possible for an answer.
     #[must_use]
     pub fn is_plausible(&self) -> bool {
         let given = [self.reasoning_tokens, self.output_tokens];
@@ -211,7 +212,7 @@ mod tests {
         assert_eq!(read("generate-content", gemini).total(), Some(17));
     }
 
-    /// Wires that say nothing of reasoning have it inside what they say of the answer.
+    /// Wires without a count of reasoning include it in the count of the answer.
     #[test]
     fn b_47_a_wire_without_a_count_of_reasoning_counts_it_into_the_answer() {
         let converse = r#"{"output":{"message":{"role":"assistant","content":[]}},"stopReason":"end_turn",

@@ -1,5 +1,5 @@
-//! Why a request went out as it did: what was decided about each answer and by what evidence, the ways that were tried,
-//! and what differs from what the client sent. People read it in the trace.
+//! The reasons for the form of a request: the decision and evidence for each answer, the attempts, and the
+//! differences from the client's request. People read it in the trace.
 
 use crate::content::Content;
 use crate::decision::{Decision, Without};
@@ -12,14 +12,14 @@ use crate::turns::begins;
 use crate::wire::Wire;
 use thinkthrough_mask::Masker;
 
-/// So many answers, and so many blocks, are told of: the newest.
+/// The most answers and blocks that are reported: the newest.
 const DECISIONS: usize = 100;
-/// So many ways are told of: the last.
+/// The most attempts that are reported: the last.
 const WAYS: usize = 16;
-/// So many letters of a text are told.
+/// The most characters of a text that are reported.
 const WORDS: usize = 120;
 
-/// What is told of a request.
+/// The report about a request.
 #[derive(Clone, Debug, Default)]
 pub struct Why {
     ways: Vec<Way>,
@@ -29,7 +29,7 @@ pub struct Why {
 /// A request as it went one way.
 #[derive(Clone, Debug, Default)]
 pub struct Prepared {
-    /// What was decided about its thoughts.
+    /// The decisions about its thoughts.
     pub decisions: Vec<Decision>,
     /// For each message of the client's the turn that it belongs to, from 1 on.
     turns: Vec<usize>,
@@ -44,17 +44,17 @@ pub struct Prepared {
 pub struct Way {
     provider: String,
     model: String,
-    /// What refusals of other requests taught, and what one of this request led to.
+    /// Lessons of refusals of other requests, and the repair of this one.
     learned: Option<Repair>,
     repaired: Option<Repair>,
-    /// What was done without thoughts that nobody has.
+    /// The treatment of missing thoughts.
     without: Without,
     /// Why it led to no answer.
     failed: Option<&'static str>,
 }
 
 impl Prepared {
-    /// What is told of a request; its differences are taken out of it.
+    /// The report about a request; takes the differences out of `prepared`.
     #[must_use]
     pub fn of(asked: &RequestContext<'_>, prepared: &mut exchange::Prepared) -> Self {
         let came = asked.caller().map_or("conversation", Wire::id);
@@ -62,7 +62,7 @@ impl Prepared {
         Prepared::told(asked.contents(), [came, asked.target().wire.id()], differences, prepared)
     }
 
-    /// What is told of a request of a conversation of one's own.
+    /// The report about a request of an own conversation.
     #[must_use]
     pub fn of_own(turn: &Turn<'_>) -> Self {
         let prepared = turn.prepared();
@@ -88,7 +88,7 @@ impl Prepared {
     }
 }
 
-/// For each message the turn that it belongs to, from 1 on; 0 for what stands before the first.
+/// The turn of each message, from 1 on; 0 before the first turn.
 fn turns(contents: &[Content]) -> Vec<usize> {
     let mut turn = 0;
     let count = |content: &Content| {
@@ -99,7 +99,7 @@ fn turns(contents: &[Content]) -> Vec<usize> {
 }
 
 impl Way {
-    /// The way to this model, with what was learned and repaired.
+    /// An attempt at this model, with lessons and repairs.
     #[must_use]
     pub fn of(target: &Target, [learned, repaired]: [Option<Repair>; 2], without: Without) -> Self {
         let (provider, model) = (target.provider.clone(), target.model.clone());
@@ -124,8 +124,8 @@ impl Why {
         }
     }
 
-    /// As it stands in a trace: a JSON object, or nothing where nothing was sent. The words of what differs stand apart
-    /// from the rest, for whoever may not see thoughts.
+    /// The form in a trace: a JSON object, or an empty text if no request was sent. The texts of differences are
+    /// apart from the rest, for people who may not see thoughts.
     #[must_use]
     pub fn masked(&self, masker: &Masker) -> Masked<String> {
         if self.ways.is_empty() {
@@ -158,7 +158,7 @@ impl Why {
             });
             w.key("untranslated").array(|w| untranslated.iter().for_each(|it| w.str(it)));
         });
-        // Reasons and names may hold what a client or a provider chose.
+        // Reasons and names may contain text of a client or a provider.
         Masked::by(masker, &w.finish())
     }
 
@@ -192,7 +192,7 @@ impl Way {
     }
 }
 
-/// Where something differs, what it is, and the sizes of text and payloads as they came and as they go.
+/// The place and kind of a difference, and the sizes of text and payloads before and after.
 fn change(w: &mut Writer, it: &Difference) {
     let Difference { message, block, came, goes } = it;
     let what = match (came, goes) {

@@ -1,7 +1,7 @@
 //! Whether a body that goes out lets its model think, and how many answers it asks for.
 //!
-//! A budget asks the body and not its caller's words: a body may say both yes and no, and its model may not listen to
-//! no.
+//! A budget checks the body instead of its caller's parameters: a body may contain both yes and no, and its model may
+//! ignore the no.
 
 use crate::contract::Return;
 use crate::json::{Doc, Val};
@@ -9,7 +9,7 @@ use crate::provider::ModelRule;
 
 /// Words in names of members that are about thinking.
 pub(super) const ABOUT: [&str; 5] = ["reason", "think", "effort", "template", "prompt_mode"];
-/// Members that say which thoughts are shown or kept, and not how much is thought.
+/// Members that control which thoughts are shown or kept, but not the amount of thinking.
 pub(super) const SHOWN: [&str; 20] = [
     "clear_thinking",
     "display",
@@ -35,13 +35,14 @@ pub(super) const SHOWN: [&str; 20] = [
 /// Members that hold no settings of the request.
 pub(super) const OTHER: [&str; 6] =
     ["metadata", "response_format", "responseSchema", "responseJsonSchema", "text", "labels"];
-/// So many answers to one request are the most that is reckoned with.
+/// The highest number of answers to one request that the calculation assumes.
 const ANSWERS: u64 = 128;
 
-/// Whether the answer to this body may hold a thought, as far as the rule of its model knows.
+/// Whether the answer to this body may hold a thought, by the rule of its model.
 ///
-/// It holds none where the rule says that the model never thinks, where silence means off and the body says nothing,
-/// and where the body says off in the rule's own form and nothing against it. What nobody knows may think.
+/// It holds no thought in three cases: the rule says that the model never thinks; the model does not think by default
+/// and the body does not ask for it; or the body is off in the rule's own form and has no contradicting member. An
+/// unknown model may think.
 pub(super) fn may_think(rule: &ModelRule, body: Val<'_>) -> bool {
     let form = &rule.thinking;
     let is_formless = form.on.is_none()
@@ -86,7 +87,7 @@ fn number(value: Val<'_>) -> Option<u64> {
     (1..=ANSWERS).rev().find(|whole| number > (*whole as f64) - 1.0)
 }
 
-/// Whether the body asks for thinking anywhere, but for what its `off` form says.
+/// Whether the body asks for thinking anywhere, apart from the members of its `off` form.
 fn asks(body: Val<'_>, off: Option<Val<'_>>, is_about: bool) -> bool {
     body.entries().any(|(key, value)| {
         let off = off.and_then(|off| off.get(&key));
@@ -103,7 +104,7 @@ fn asks(body: Val<'_>, off: Option<Val<'_>>, is_about: bool) -> bool {
     })
 }
 
-/// Whether a value of a member about thinking means that none is asked for.
+/// Whether a value of a member about thinking asks for no thinking.
 fn says_no(value: Val<'_>) -> bool {
     match value.as_str() {
         Some(word) => matches!(&*word, "" | "none" | "disabled" | "off" | "false"),
@@ -111,7 +112,7 @@ fn says_no(value: Val<'_>) -> bool {
     }
 }
 
-/// Whether all that `part` says stands in `body`.
+/// Whether `body` contains all members of `part`.
 fn contains(body: Val<'_>, part: Val<'_>) -> bool {
     match part.is_object() {
         true => part
@@ -195,7 +196,7 @@ mod tests {
                 r#"{"generationConfig":{"thinkingConfig":{"thinkingBudget":-1}}}"#,
                 true,
             ),
-            // They never think, whatever is said; and of others nobody knows.
+            // These never think, with any parameter; others are unknown.
             ("openai", chat, "gpt-4o", r#"{"reasoning_effort":"high"}"#, false),
             ("anthropic", None, "claude-3-5-haiku-latest", "{}", false),
             ("vllm", None, "unheard-of", r#"{"reasoning_effort":"none"}"#, true),

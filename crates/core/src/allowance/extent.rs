@@ -1,7 +1,7 @@
 //! How many tokens the answers to a body may take, read from the body that goes out for the model that gets it.
 //!
-//! Budgets, limits of tokens per minute and sums in dollars all reserve by this. Only two members lower it: a cap on the
-//! whole answer in the words of the body's own wire, and a cap on the thought where the provider guarantees it. All
+//! Budgets, limits of tokens per minute and sums in dollars all reserve by this. Only two members lower it: a cap on
+//! the whole answer in the words of the body's own wire, and a cap on the thought that the provider guarantees. All
 //! other caps are wishes that a model may not know or not keep.
 
 use super::body::{answers, may_think};
@@ -127,7 +127,7 @@ mod tests {
             ("vllm", chat, "m", r#"{"max_tokens":60000}"#, [1, 60_000, 60_000]),
             ("vllm", chat, "m", r#"{"max_tokens":1e9}"#, [1, MOST, MOST + TEXT]),
             ("vllm", chat, "m", r#"{"max_tokens":1000000000}"#, [1, MOST, MOST + TEXT]),
-            // Wishes, of which nobody knows that they are kept.
+            // The provider may ignore these caps.
             ("vllm", chat, "m", r#"{"thinking":{"budget_tokens":1}}"#, [1, 32_768, 40_960]),
             ("vllm", chat, "m", r#"{"budget_tokens":1,"thinking_budget":1}"#, [1, 32_768, 40_960]),
             ("vllm", chat, "m", r#"{"reasoning":{"max_tokens":1}}"#, [1, 32_768, 40_960]),

@@ -1,24 +1,24 @@
 //! Little thinking in a caller's own words, for models whose rule has no words for it.
 //!
-//! Nobody knows what such a model listens to. What its caller says of how much to think it may listen to, so that this
-//! is made less; nothing is added, and a switch without a degree (`think: true`) stays.
+//! It is unknown which parameter such a model follows. It may follow the caller's own amounts, so these are lowered;
+//! no member is added, and a switch without a degree (`think: true`) stays.
 
 use super::body::{ABOUT, OTHER, SHOWN};
 use crate::json::{Raw, Val, merge};
 use crate::request::ReasoningAsk;
 use crate::settings::Effort;
 
-/// A cap of so many tokens is little; on Messages it is the least that there is.
+/// A low cap on thinking tokens; on Messages it is the API's minimum.
 const LITTLE: u64 = 1_024;
-/// Words in names of members that hold a degree, and of those that hold a cap.
+/// Words in names of members with a degree, and of members with a cap.
 const DEGREE: [&str; 4] = ["effort", "level", "reason", "think"];
 const CAP: [&str; 3] = ["budget", "effort", "token"];
 
-/// Makes little of what a caller asks for.
+/// Lowers the caller's amounts of thinking.
 pub(crate) fn lower(ask: &mut ReasoningAsk) {
     ask.effort = ask.effort.map(|effort| effort.min(Effort::Low));
     ask.max_tokens = ask.max_tokens.map(|tokens| tokens.min(LITTLE));
-    // A wire that writes its own fields as they stood is to find them so.
+    // A wire writes its own fields unchanged, so they are lowered as well.
     for (key, value) in &mut ask.fields.fields {
         let whole = Raw::build(|w| w.object(|w| w.field_raw(key, value)));
         let whole = whole.doc();
@@ -29,7 +29,7 @@ pub(crate) fn lower(ask: &mut ReasoningAsk) {
     }
 }
 
-/// What makes little of what this body asks for, to be merged into it; `None` where it asks for no more than that.
+/// A patch that lowers the amounts in this body; `None` if they are low already.
 pub(crate) fn lowered(body: Val<'_>) -> Option<Raw> {
     less(body, false)
 }
@@ -61,7 +61,7 @@ fn less(object: Val<'_>, is_about: bool) -> Option<Raw> {
     has_any.then_some(patch)
 }
 
-/// A low effort in place of a higher one, in capitals where that is.
+/// A low effort in place of a higher one, in capitals if that one is.
 fn degree(value: Val<'_>) -> Option<Raw> {
     let word = value.as_str()?;
     Effort::parse(&word).filter(|effort| *effort > Effort::Low)?;
@@ -70,7 +70,7 @@ fn degree(value: Val<'_>) -> Option<Raw> {
     Some(if is_loud { Raw::string(&low.to_ascii_uppercase()) } else { Raw::string(low) })
 }
 
-/// A low cap in place of a higher one, or of none (-1).
+/// A low cap in place of a higher or missing one (-1).
 fn cap(value: Val<'_>) -> Option<Raw> {
     let tokens = value.as_f64()?;
     (tokens < 0.0 || tokens > LITTLE as f64).then(|| Raw::build(|w| w.u64(LITTLE)))

@@ -1,4 +1,4 @@
-//! What becomes of each answer of a request, as far as the vault and the client have its thought.
+//! Decides about each answer of a request, by the thoughts that the vault and the client have.
 
 use super::{bound, limit};
 use crate::content::Origin;
@@ -6,7 +6,8 @@ use crate::decision::{Action, Decision, Evidence, Lasting, Why};
 use crate::model_name;
 use crate::restore::{Ask, Head, Match, Matches, OfStep, Question, Step, is_its, shows_copy};
 
-/// Decides for every answer of a request, in their order. `records` are those that the question's keys found, in any order.
+/// Decides for every answer of a request, in their order. `records` are the records that the question's keys found,
+/// in any order.
 #[must_use]
 pub fn answers<'r>(
     question: &'r Question,
@@ -43,8 +44,8 @@ pub fn answers<'r>(
     answers
 }
 
-/// What became of an answer's thought stays so, though its record would say otherwise. What the client sends of it itself
-/// is not ours to leave out.
+/// An earlier decision about an answer's thought lasts, even if its record suggests another one. A thought that the
+/// client itself sends is not left out.
 fn stay(answer: &mut Decision, lasting: Lasting) {
     let is_put_back = match lasting {
         Lasting::Told => {
@@ -88,7 +89,7 @@ fn action(matches: &Matches<'_>, step: &Step, known: &OfStep, evidence: &[Eviden
         return if is_altered { Action::Restore } else { of_the_client(matches, step, found) };
     }
     if step.refers {
-        // The provider has what is named, and nobody here knows what that is.
+        // The provider has the item that the client names, but its content is unknown here.
         return Action::Keep;
     }
     if !is_wanted(matches.ask, step) {
@@ -162,7 +163,8 @@ fn is_wanted(ask: &Ask<'_>, step: &Step) -> bool {
     ask.contract.wants(ask.is_thinking, step.is_current, step.was_sent, step.turn_has_calls)
 }
 
-/// What was put back is told from what the caller sent; what a setting keeps out was not wanted.
+/// Marks blocks that were put back as such, instead of as the caller's own; a thought that a setting keeps out counts
+/// as not wanted.
 pub(super) fn settle(steps: &[Step], answers: &mut [Decision], blocks: &mut [Decision]) {
     let restored = steps.iter().zip(answers).filter(|(_, it)| it.action == Action::Restore);
     for (step, answer) in restored {

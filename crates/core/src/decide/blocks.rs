@@ -174,7 +174,7 @@ impl Pass<'_> {
         content.origin.as_ref().is_some_and(|its| !self.contract.can_read(its, &own))
     }
 
-    /// The reason why a thought cannot be sent, whatever the settings say.
+    /// The reason why a thought cannot be sent, under any settings.
     fn unusable(&self, message: usize, content: &Content, block: Option<&Block>) -> Option<Why> {
         let contract = self.contract;
         let dialect = &self.target.dialect;

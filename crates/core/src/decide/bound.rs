@@ -1,25 +1,26 @@
-//! Thoughts that are bound to all that stands before them: only the oldest may be left out.
+//! Thoughts that are bound to all messages before them: only the oldest may be left out.
 //!
-//! What is sent is one unbroken run that ends with the newest answer. Of answers a record says which one its thought
-//! followed; of blocks only their order is known.
+//! The request contains one unbroken run that ends with the newest answer. A record names the answer that its thought
+//! followed; for blocks, only their order is known.
 
 use crate::content::Content;
 use crate::decision::{Action, Decision, Why};
 use crate::restore::{Link, Matches, Step};
 
-/// Of what the vault has, those go back that form one run of parents.
+/// Puts back the vault's thoughts that form one run of parents.
 pub(super) fn answers(matches: &Matches<'_>, answers: &mut [Decision]) {
-    // What came with a ticket of ours is no thought of the client's own.
+    // A thought that came with a ticket of ours is not the client's own.
     let own = |index: usize| {
         let step = matches.question.steps.get(index).filter(|step: &&Step| step.ticket.is_none());
         step.and_then(|step| step.own)
     };
-    // A client that keeps its thoughts itself, and of which not all are known: what they are bound to is not known.
+    // The client keeps its thoughts itself, but not all of them have records, so it is unknown which messages they
+    // are bound to.
     let mut places = answers.iter().enumerate();
     let keeps_own = places.any(|(index, it)| {
         it.action == Action::Keep && own(index).is_some() && it.evidence.is_empty()
     });
-    // What it altered stands where it stood.
+    // A thought that the client altered is still in its place.
     let is_altered = |index: usize| own(index).is_some_and(|own| own.payloads.is_some());
     let (mut expected, mut is_broken): (Option<Link>, bool) = (None, false);
     for (index, answer) in answers.iter_mut().enumerate().rev() {
@@ -42,7 +43,7 @@ pub(super) fn answers(matches: &Matches<'_>, answers: &mut [Decision]) {
     }
 }
 
-/// Whatever stands behind the first block that is sent must be sent too, and before one that cannot be sent nothing may be.
+/// All blocks behind the first sent block must be sent, too, and no block before an unsendable one may be sent.
 pub(super) fn blocks(contents: &[Content], decisions: &mut [Decision]) {
     let is_whole =
         |message| contents.get(message).is_some_and(|content: &Content| !content.partial);

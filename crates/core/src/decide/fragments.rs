@@ -1,11 +1,12 @@
 //! Fragments of one answer: a client has written its calls into messages of their own, often with the result of each
 //! behind it.
 //!
-//! Where a provider looks at every message or step, a fragment without the thought is refused, or read as an answer
-//! that was never thought about. So the fragments go as the one message that the model gave, with their results behind
-//! it. What is a fragment is decided before (`GoesOn`): only results stand between it and the one before.
+//! If a provider checks every message or step, it refuses a fragment without the thought, or reads it as an answer
+//! without a thought. So the fragments go as the one message that the model gave, with their results behind it.
+//! Fragments are found earlier (`GoesOn`): only results are between a fragment and the one before.
 //!
-//! Messages keep their indices: what was taken into another one is left without a block, among the results.
+//! Messages keep their indices: a message that was merged into another one has no blocks, and counts among the
+//! results.
 
 use super::Input;
 use crate::content::{Block, Content, Speaker, Thinking};
@@ -51,7 +52,7 @@ pub(super) fn joined<'c>(
 /// Digests of the texts and thoughts of messages, by index, so that the work grows with the number of fragments.
 type Said = BTreeMap<usize, BTreeSet<[u8; 32]>>;
 
-/// What the message `at` says is said by `home` before it, but for what that says already.
+/// Moves the blocks of message `at` into the earlier message `home`, except blocks that `home` has already.
 fn take_in(contents: &mut [Content], home: usize, at: usize, said: &mut Said) {
     let Some((before, rest)) = contents.split_at_mut_checked(at) else { return };
     let said = said.entry(home);
@@ -86,7 +87,7 @@ fn is_nothing(block: &Block) -> bool {
     }
 }
 
-/// A digest of a text or a thought. Other blocks are said again.
+/// A digest of a text or a thought. Other blocks are never duplicates.
 fn digest(block: &Block) -> Option<[u8; 32]> {
     let parts = match block {
         Block::Text(text) => [Some(text.text.trim()), None, None, None],

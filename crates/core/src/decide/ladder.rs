@@ -1,12 +1,13 @@
-//! What is done about thoughts that a model demands and that nobody has.
+//! Substitutes for demanded thoughts that are missing.
 //!
-//! A ladder, which is gone down only as far as need be: the value that the provider documents for calls of other
-//! models; the answers that lack their thoughts told in words, in their places, with thinking on and all other thoughts
-//! sent; thinking off for this request; else the request goes as it is. Nothing that is put in stands for a thought, and
-//! what is told could be seen before.
+//! The ladder has these steps, and a request takes no more of them than necessary: the value that the provider
+//! documents for calls of other models; a description in words, in place of the answers that lack their thoughts,
+//! with thinking on and all other thoughts sent; thinking off for this request; else the request goes as it is. No
+//! substitute imitates a thought, and the words only describe visible parts.
 //!
-//! Words have a trap: a model whose own last call became "the tool gave ..." may call again, and for ever where that call
-//! is lost, too. So a loop whose newest answers are lost one after another goes on without thinking, where it can.
+//! Words have a trap: a model whose own last call became "the tool gave ..." may call again, and endlessly if that
+//! call's thought is lost, too. So a loop whose newest answers are lost one after another continues without thinking,
+//! if the model allows that.
 
 use super::told::{can_tell, tell};
 use super::{Input, Looked};
@@ -18,7 +19,7 @@ use crate::restore::Step;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// So many lost answers in a row, up to the newest, are a loop that loses whatever the model says.
+/// This number of lost answers in a row, up to the newest, means that every later thought will be lost, too.
 pub(super) const LOSES_ALL: usize = 2;
 
 /// An answer in a request without the thought that its model demands.
@@ -26,11 +27,11 @@ pub(super) const LOSES_ALL: usize = 2;
 pub(super) struct Lacking {
     pub(super) messages: Range<usize>,
     why: Why,
-    /// Its thought is demanded in this request, and not only in an earlier one of the turn that it stands in.
+    /// Its thought is demanded now, not only in an earlier request of the turn.
     pub(super) is_demanded: bool,
 }
 
-/// Why an answer has no thought. What a limit leaves out is not lost: the model does without it.
+/// Why an answer has no thought. A thought that a limit leaves out is not lost: the model does without it.
 pub(super) fn why(action: Action) -> Option<Why> {
     match action {
         Action::Drop(Why::OverLimit) => None,
@@ -42,25 +43,25 @@ pub(super) fn why(action: Action) -> Option<Why> {
     }
 }
 
-/// What is done for a request in which thoughts are lacking.
+/// The substitute for missing thoughts in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fallback {
-    /// The provider's documented value goes where a payload is missing.
+    /// The provider's documented value replaces a missing payload.
     Bypass(&'static str),
-    /// Nothing is done.
+    /// There is no substitute.
     None,
     /// Thinking is off.
     Off,
-    /// The answers are told in words.
+    /// The answers are described in words.
     Tell(Told),
 }
 
-/// The answers whose thoughts the provider demands and nobody has; and those that were told once, whatever it demands by
-/// now.
+/// The answers whose demanded thoughts are missing, and the answers that were described in words once, even if the
+/// provider no longer demands the thoughts.
 pub(super) fn lacking(input: &Input<'_>, answers: &[Decision]) -> Vec<Lacking> {
     let contract = input.contract();
     let lacking = input.steps().iter().zip(answers).filter_map(|(step, answer)| {
-        // A fragment of an answer goes with its first one, and what the client sends of a thought stays.
+        // A fragment of an answer follows its first one, and a thought of the client stays.
         let is_there = answer.action.is_sent() || answer.action == Action::GoesOn;
         let is_told = answer.lasting == Some(Lasting::Told) && !is_there;
         let is_silent = contract.never_empty && answer.action == Action::Empty;
@@ -73,7 +74,8 @@ pub(super) fn lacking(input: &Input<'_>, answers: &[Decision]) -> Vec<Lacking> {
     lacking.collect()
 }
 
-/// The first thing on the ladder that this model has; nothing where the thought must be there, or all goes as it came.
+/// The first step of the ladder that this model has; [`Fallback::None`] if there is no step, or if the request goes
+/// as it came.
 pub(super) fn fallback(input: &Input<'_>, looked: &Looked<'_>, lacking: &[Lacking]) -> Fallback {
     if input.goes_as_it_came {
         return Fallback::None;
@@ -106,8 +108,8 @@ pub(super) fn first(
     Fallback::Tell(contract.told)
 }
 
-/// The newest answers of the turn under way are lost, one after another. What another model thought is not: what this
-/// one says next may well be kept. Nobody keeps what nobody owns.
+/// The newest answers of the turn under way are lost, one after another. Thoughts of another model do not count,
+/// because the thoughts of this one may well be kept from now on. Without a vault, no later thoughts are kept either.
 fn loses_all(input: &Input<'_>, looked: &Looked<'_>, lacking: &[Lacking]) -> bool {
     let is_answer = |step: &&Step| {
         looked.contents.get(step.contents.start).is_some_and(|it| it.speaker == Speaker::Ai)
@@ -117,8 +119,8 @@ fn loses_all(input: &Input<'_>, looked: &Looked<'_>, lacking: &[Lacking]) -> boo
     lost_in_a_row(steps, lacking) >= if input.vault.is_kept { LOSES_ALL } else { 1 }
 }
 
-/// How many of the newest answers are lost one after another. `steps` begins with the newest one, and says of each
-/// whether it stands in the turn under way.
+/// How many of the newest answers are lost one after another. `steps` begins with the newest one; the flag tells
+/// whether the step is part of the turn under way.
 pub(super) fn lost_in_a_row(
     steps: impl Iterator<Item = (Range<usize>, bool)>,
     lacking: &[Lacking],
@@ -148,7 +150,7 @@ impl Lacking {
 }
 
 impl Fallback {
-    /// Carries it out on the messages of the answers that lack their thoughts, and says of each what was done.
+    /// Applies the fallback to the messages of the answers that lack their thoughts, and records the action of each.
     pub(super) fn take(
         self,
         contents: &mut Cow<'_, [Content]>,
@@ -187,7 +189,7 @@ impl Fallback {
     }
 }
 
-/// Says where thoughts are lacking. A documented value is a block's, of which it is decided already whether it is sent.
+/// Reports the answers that lack thoughts. A documented value belongs to a block, whose decision was made already.
 pub(super) fn explain(laddered: &[Decision], decisions: &mut Vec<Decision>) {
     for done in laddered {
         if done.action != Action::Bypass {

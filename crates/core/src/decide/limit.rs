@@ -1,14 +1,14 @@
-//! Which of the restored thoughts a limit (`max_restore_tokens`) leaves out.
+//! Applies a limit (`max_restore_tokens`) to the restored thoughts.
 
 use super::records::Opened;
 use crate::contract::Contract;
 use crate::decision::{Action, Decision, Why};
 use crate::restore::Step;
 
-/// What says how much goes back.
+/// The name of the setting with the limit.
 pub(super) const SETTING: &str = "max_restore_tokens";
 
-/// A restored thought, as far as the limit needs to know it.
+/// The data about a restored thought that the limit needs.
 #[derive(Clone, Copy, Debug)]
 struct Restored {
     /// The answer that it belongs to.
@@ -18,7 +18,7 @@ struct Restored {
     may_go: bool,
 }
 
-/// Leaves restored thoughts beyond `most` tokens out, the oldest first. What the contract demands stays.
+/// Leaves restored thoughts beyond `most` tokens out, the oldest first. Thoughts that the contract demands stay.
 pub(super) fn limit(
     answers: &mut [Decision],
     steps: &[Step],
@@ -27,7 +27,7 @@ pub(super) fn limit(
     most: u64,
 ) {
     let mut restored = Vec::new();
-    // Where thoughts are bound to those before them, the client's own would be left without.
+    // If thoughts are bound to earlier thoughts, the client's own ones would lose those.
     let mut is_held = false;
     for (index, ((answer, step), opened)) in answers.iter().zip(steps).zip(opened).enumerate() {
         is_held |= contract.bound && answer.action == Action::Keep;
@@ -46,9 +46,9 @@ pub(super) fn limit(
     }
 }
 
-/// The first thought of those that stay. A conversation that grows passes the limit now and then, and what goes is half
-/// of it at once: so most requests begin as the one before did, which is what providers' caches want. What is out stays
-/// out, because every request walks the same way from the first thought on.
+/// The index of the first thought that stays. When a growing conversation passes the limit, half of the thoughts are
+/// left out at once. So most requests begin as the request before did, which keeps providers' caches valid. A thought
+/// that was left out stays out, because every request walks the same way from the first thought on.
 fn first_that_stays(restored: &[Restored], most: u64) -> usize {
     let (mut first, mut sum) = (0, 0_u64);
     for (end, newest) in restored.iter().enumerate() {

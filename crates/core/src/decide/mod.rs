@@ -228,8 +228,8 @@ pub(crate) fn without_thinking(settings: &Resolved) -> Resolved {
     off
 }
 
-/// Whether the model may think in its answer to this request, as far as that is known. If no setting says so, it may,
-/// unless the model thinks only on demand and refuses thoughts otherwise: unneeded thoughts do no harm elsewhere.
+/// Whether the model may think in its answer to this request, if that is known. If no setting says so, it may, unless
+/// the model thinks only on demand and refuses thoughts otherwise: unneeded thoughts do no harm elsewhere.
 pub(crate) fn thinks(request: &Request, target: &Target, settings: &Resolved) -> bool {
     let (ask, form) = (&request.reasoning, &target.rule.thinking);
     if !settings.enabled.value || settings.effort.value == Some(Effort::None) {

@@ -79,7 +79,7 @@ pub(super) fn is_named(word: &str, refusal: &str, shorts: &[(&str, &str)]) -> bo
     word.len() >= SHORTEST && (refusal.contains(word) || shorts.iter().any(by_ends))
 }
 
-/// A payload of which a word shows the beginning and the end.
+/// The beginning and the end of a payload that a word abbreviates.
 pub(super) fn short(word: &str) -> Option<(&str, &str)> {
     const ENOUGH: usize = 3;
     let word = word.trim_matches(['"', '\'', '`', '(', ')', ',']);
@@ -131,7 +131,7 @@ fn index(text: &str) -> Option<(usize, &str)> {
 /// A thought of a request, or an item that has only an id, at its place.
 struct Part {
     at: At,
-    /// Its payload, else what can be read of it; and its id.
+    /// Its payload, else its readable text; and its id.
     words: Vec<String>,
     is_thought: bool,
 }
@@ -191,7 +191,7 @@ struct Found {
 }
 
 impl Found {
-    /// Reads an object but for some of its members.
+    /// Reads an object, except the members in `but`.
     fn read(&mut self, value: Val<'_>, but: &[&str]) {
         let kind = value.text("type");
         let is_thought_part = matches!(kind.as_deref(), Some("reasoning_text" | "summary_text"))

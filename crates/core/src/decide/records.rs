@@ -9,20 +9,20 @@ use crate::plane::Place;
 use crate::reasoning::estimate_thinking_tokens;
 use crate::restore::{Ask, Found, Head, Kept};
 
-/// The thoughts of one answer, one for each of its records. Nothing of one that the target cannot read is here, its ids
-/// neither.
+/// The thoughts of one answer, one for each of its records. A record that the target cannot read is left out, with
+/// its ids.
 pub(super) struct Opened(pub(super) Vec<Option<Kept>>);
 
 impl Opened {
-    /// What they cost in a request, as an estimate.
+    /// Their estimated cost in a request.
     pub(super) fn tokens(&self) -> u64 {
         let thoughts: Vec<&Thinking> = self.0.iter().flatten().flat_map(Kept::thoughts).collect();
         estimate_thinking_tokens(&thoughts)
     }
 }
 
-/// Decides about every answer. Where a refusal keeps the vault's thoughts out, also says which answers would have had
-/// theirs.
+/// Decides about every answer. If a refusal keeps the vault's thoughts out, it also returns the answers that would
+/// have had theirs.
 pub(super) fn answers(
     input: &Input<'_>,
     ask: &Ask<'_>,
@@ -55,7 +55,7 @@ fn of(input: &Input<'_>, ask: &Ask<'_>, found: &[Found]) -> (Vec<Decision>, Vec<
     }
 }
 
-/// What a record holds, or its index where it stays shut.
+/// The content of a record, or the record's index if it cannot be opened.
 fn opened(
     (action, found): (Action, &Evidence),
     records: &[&Found],

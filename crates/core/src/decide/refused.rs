@@ -1,9 +1,9 @@
-//! Which records of the vault a provider refused, so that they are never put back again.
+//! Finds the records that a provider refused, so that they are never put back again.
 //!
-//! A record that is blamed is lost for good, so nothing is held against one on suspicion. It is blamed where the
-//! refusal names it: by an id or a payload of it, or by the message that it stands in. A refusal that names nothing
-//! blames the only thought that was put back, if the client sent none of its own; of several it blames none.
-//! Only the address that made a thought can say that it is bad. At another one it is only left out.
+//! A blamed record is lost for good, so that suspicion alone does not blame a record. A record is blamed if the
+//! refusal names its id or payload, or the message that contains it. A refusal without names blames the only thought
+//! that was put back, if the client sent no thoughts of its own. If several were put back, it blames no record.
+//! Only the address that made a thought can blame its record. At another address the thought is only left out.
 
 use super::named::{Named, SHORTEST, is_named, short};
 use super::{Repair, refusal, unlisted};
@@ -15,7 +15,7 @@ use std::fmt;
 /// Why a provider refused a thought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusalCause {
-    /// It is said to be another than the one that was given out.
+    /// The provider reports that the thought was altered.
     Altered,
     /// It belongs to another conversation.
     Bound,
@@ -37,7 +37,7 @@ impl RefusalCause {
         RefusalCause::Signature,
     ];
 
-    /// What the body of a refusal says against a thought, if it says anything of that kind.
+    /// The complaint about a thought in the body of a refusal, if there is one.
     #[must_use]
     pub fn of(refusal: &str) -> Option<Self> {
         refusal::cause(refusal)
@@ -56,7 +56,7 @@ impl RefusalCause {
     }
 }
 
-/// The thoughts in a request that a refusal may be about; those that were put back as far as it may name them.
+/// The thoughts in a request that a refusal may name, with the records that were put back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PutBack {
     pub(super) records: Vec<Known>,
@@ -64,7 +64,7 @@ pub struct PutBack {
     pub(super) has_own: bool,
 }
 
-/// A record, and what it can be known by.
+/// A record, and the names that a refusal may use for it.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Known {
     record: String,
@@ -74,7 +74,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// `None` for a plain thought: nothing of it can be refused in these words.
+    /// Returns `None` for a plain thought, which such a refusal cannot name.
     pub(super) fn of(record: &str, kept: &Kept, is_own: bool) -> Option<Self> {
         let mut names = Vec::new();
         let mut payloads = Vec::new();
@@ -121,8 +121,8 @@ impl PutBack {
         self.has_own
     }
 
-    /// The repair that a refusal of `body` asks for, by the tables or, in other words, by what it names. Where it may be one
-    /// of the client's own thoughts that does not hold, those give way first.
+    /// The repair that a refusal of `body` asks for, by the tables, or by the parts that it names. If the client's
+    /// own thought may be at fault, the client's thoughts give way first.
     #[must_use]
     pub fn repair(&self, refusal: &str, body: &[u8], target: &Target) -> Option<Repair> {
         let Some(repair) = Repair::of(refusal) else {
@@ -134,14 +134,14 @@ impl PutBack {
         Some(if is_own && repair == Repair::Omit { Repair::Replace } else { repair })
     }
 
-    /// Those of these records that the refusing address and account made themselves.
+    /// The records of this list that the refusing address and account made.
     #[must_use]
     pub fn own(&self, records: &[String]) -> Vec<String> {
         let own = self.records.iter().filter(|it| it.is_own && records.contains(&it.record));
         own.map(|it| it.record.clone()).collect()
     }
 
-    /// The records that `refusal` blames, of those that were put back into `body`.
+    /// The records put back into `body` that `refusal` blames.
     #[must_use]
     pub fn at_fault(&self, refusal: &str, body: &[u8]) -> Vec<String> {
         let named = Named::of(refusal, body);
@@ -197,10 +197,10 @@ mod tests {
             ("The encrypted content gAAA...nobody= could not be verified.".to_owned(), vec![]),
             (format!("messages.3.content.0: {invalid}"), vec!["two"]),
             (format!("messages[1]: {invalid}"), vec!["one"]),
-            // What stands there is the client's own.
+            // This message is the client's own.
             (format!("messages.0.content.0: {invalid}"), vec![]),
             (format!("messages.9: {invalid}"), vec![]),
-            // Which of the two nobody says.
+            // The refusal does not show which of the two is meant.
             ("Corrupted thought signature.".to_owned(), vec![]),
         ] {
             assert_eq!(two().at_fault(&refusal, BODY), at_fault, "{refusal}");

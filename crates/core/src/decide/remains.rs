@@ -1,25 +1,25 @@
-//! Reasoning in members that no reader has a place for: other spellings, payloads on blocks that have none on their
-//! wire, what proxies put beside a message.
+//! Reasoning in unknown members: other spellings, payloads on blocks that have none on their wire, and members that
+//! proxies add to a message.
 
 use crate::json::{Extra, Raw, Val};
 use crate::wire::is_reasoning;
 
-/// What a tool is given are the model's visible words, whatever they are called.
+/// A tool's arguments are visible words of the model, under any name.
 const ARGUMENTS: [&str; 4] = ["args", "arguments", "input", "parameters"];
 
 /// Results of searches and summaries of a conversation are encrypted, too, and no thoughts.
 const NOT_IN_RAW: &str = "encrypted_content";
 
-/// Which members count.
+/// The members that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Which {
-    /// All, those included that say nothing: `null`, an empty text, a mark of ours.
+    /// All, including empty ones: `null`, an empty text, a mark of ours.
     All,
-    /// Those that say something.
+    /// Members with content.
     Saying,
 }
 
-/// Whether some are in the unknown fields of something.
+/// Whether unknown fields contain such members.
 pub(super) fn are_in(extra: &Extra, which: Which) -> bool {
     let is_named = |(key, value): &(String, Raw)| {
         let doc = value.doc();
@@ -36,13 +36,13 @@ pub(super) fn take_out(extra: &mut Extra) {
         let is_changed = replace(key, value);
         !(is_changed && value.as_str() == "{}")
     });
-    // A note says something by being there.
+    // The presence of a note already has a meaning.
     for (key, value) in &mut extra.notes {
         replace(key, value);
     }
 }
 
-/// Puts what is left of a value in its place, if something goes.
+/// Replaces a value by its rest, if members of it are removed.
 fn replace(key: &str, value: &mut Raw) -> bool {
     let left = {
         let doc = value.doc();
@@ -54,7 +54,7 @@ fn replace(key: &str, value: &mut Raw) -> bool {
     })
 }
 
-/// A block that is kept raw without them; `None` if it has none. What stands deeper is its own.
+/// A block that is kept raw without them; `None` if it has none. Deeper members are the block's own.
 pub(super) fn without_any(raw: &Raw, which: Which) -> Option<Raw> {
     let doc = raw.doc();
     let goes = |key: &str, value: Val<'_>| key != NOT_IN_RAW && counts(key, value, which);
@@ -75,7 +75,7 @@ fn counts(key: &str, value: Val<'_>, which: Which) -> bool {
     is_one(key, value) && (which == Which::All || says())
 }
 
-/// A flag that says that something is no thought stays.
+/// A flag that marks something as no thought stays.
 fn is_one(key: &str, value: Val<'_>) -> bool {
     is_reasoning(key) && value.as_bool() != Some(false)
 }
@@ -87,7 +87,7 @@ fn is_inside(key: &str, value: Val<'_>, which: Which) -> bool {
             .any(|(key, inner)| counts(&key, inner, which) || is_inside(&key, inner, which))
 }
 
-/// An object without the members of these names, however deep; nothing is left of one that had no others.
+/// An object without the members of these names, at any depth; objects that become empty are removed.
 fn without(object: Val<'_>) -> Raw {
     Raw::build(|w| {
         w.object(|w| {

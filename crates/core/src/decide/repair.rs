@@ -1,4 +1,4 @@
-//! What a provider's refusal says about the thoughts of a request, and what can be done about it once.
+//! The repairs that a provider's refusal of thoughts suggests; each is tried once.
 
 use super::{refusal, unlisted};
 use crate::contract::{Contract, Readable, Return, SKIPS_SIGNATURE};
@@ -10,13 +10,13 @@ use crate::settings::Efforts;
 pub enum Repair {
     /// The provider takes no thoughts in requests.
     Forbid,
-    /// What stands in the history does not hold: all of it goes, and what is demanded counts as missing.
+    /// The history contains a wrong thought: all thoughts are removed, and demanded ones count as missing.
     Omit,
-    /// What the client sends of thoughts does not hold: the vault's take their place, as if it had sent none.
+    /// The client's thoughts are wrong: the vault's thoughts replace them, as if the client had sent none.
     Replace,
     /// The turn cannot go on with thinking: it goes on without.
     Off,
-    /// Thoughts are demanded, in this field and with this for an empty one where the wire leaves that open.
+    /// Thoughts are demanded, in this field and with this value for an empty one, if the wire leaves that open.
     Return(Option<(&'static str, &'static str)>),
     /// Calls must carry their signatures.
     Sign,
@@ -29,7 +29,7 @@ pub enum Repair {
 }
 
 impl Repair {
-    /// The repair that the body of a refusal asks for, if it is one of those that are known.
+    /// The repair that the body of a refusal asks for, if the tables have it.
     #[must_use]
     pub fn of(refusal: &str) -> Option<Self> {
         refusal::repair(refusal)
@@ -47,13 +47,13 @@ impl Repair {
         matches!(self, Repair::Omit | Repair::Replace)
     }
 
-    /// Whether it says something about the model, and not only about one conversation.
+    /// Whether it teaches about the model, and not only about one conversation.
     #[must_use]
     pub fn is_learned(self) -> bool {
         self.fact().is_some()
     }
 
-    /// What it teaches about the model, as it is stored; `None` where it teaches nothing.
+    /// The lesson about the model, as it is stored; `None` if there is no lesson.
     #[must_use]
     pub fn fact(self) -> Option<String> {
         match self {
@@ -67,7 +67,7 @@ impl Repair {
         }
     }
 
-    /// The contract that it teaches; `None` where it says nothing about the model.
+    /// The contract that it teaches; `None` if it does not concern the model.
     fn contract(self, contract: Contract) -> Option<Contract> {
         let demanded = Contract { returns: Return::All, required: true, ..contract };
         let learned = match self {
@@ -75,7 +75,7 @@ impl Repair {
             Repair::Return(place) => {
                 let field = place.map_or(contract.field, |(field, _)| Some(field));
                 let empty = place.map_or(contract.empty.unwrap_or(""), |(_, empty)| empty);
-                // The provider refused the empty value, so the answer is told in words instead.
+                // The provider refused the empty value, so the answer is described in words instead.
                 let never_empty =
                     contract.never_empty || contract.required && contract.empty == Some(empty);
                 let empty = (!never_empty).then_some(empty);
@@ -96,7 +96,7 @@ impl Repair {
         Some(learned.stated("the provider's refusal"))
     }
 
-    /// The model as this teaches it; `None` where it teaches nothing.
+    /// The model with this lesson applied; `None` if there is no lesson.
     #[must_use]
     pub fn taught_to(self, target: &Target) -> Option<Target> {
         let mut taught = target.clone();
@@ -121,7 +121,7 @@ impl Repair {
         Some(taught)
     }
 
-    /// The repair that taught this. A fact of a newer version may be one that nobody here knows.
+    /// The repair that taught this. A fact of a newer version may be unknown here.
     #[must_use]
     pub fn taught(fact: &str) -> Option<Self> {
         let of_table = refusal::repairs().chain(unlisted::repairs());
@@ -153,7 +153,7 @@ impl Repair {
 mod tests {
     use super::*;
 
-    /// These stand in stores; they never change.
+    /// Stores contain these texts, so they never change.
     #[test]
     fn a_fact_is_read_back_and_one_that_is_not_known_is_none() {
         for (repair, fact) in [

@@ -108,7 +108,7 @@ fn req_think_004_3_auto_sends_what_the_contract_needs() {
     assert_eq!(sent(plain(Return::ToolCalls), &[]), ["T1"]);
     assert!(sent(plain(Return::CurrentTurn), &[]).is_empty());
     assert!(sent(plain(Return::Never), &[]).is_empty());
-    // What went back in the loop of its turn goes on going back, so that the provider's cache holds.
+    // A thought that went back in the loop of its turn goes back later, too, so that the provider's cache holds.
     let ask = |text: &str| Content::text(Speaker::Human, text);
     let looped = [
         ask("1"),

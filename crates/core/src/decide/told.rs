@@ -1,14 +1,15 @@
-//! An answer told in words, with what its calls gave.
+//! Describes an answer in words, with the results of its calls.
 //!
-//! A function of the answer and of what stands behind it up to the next one, so that the same history is always told in
-//! the same words. What is told counts as calls and results in every decision: it begins no turn.
+//! The text depends only on the answer and on the messages up to the next answer, so that the same history always
+//! gives the same words. The description counts as calls and results in every decision: it begins no turn.
 
 use crate::content::{Block, Content, Speaker, ToolCall, ToolResponse};
 use crate::contract::Told;
 use crate::json::Extra;
 use std::ops::Range;
 
-/// Whether an answer can be told so. What the client sends in place of a thought stays, and so does its message.
+/// Whether an answer can be described in this way. A value that the client sends in place of a thought stays, and so
+/// does its message.
 pub(super) fn can_tell(contents: &[Content], answer: &Range<usize>, how: Told) -> bool {
     let Some((said, behind)) = parts(contents, answer) else { return false };
     let blocks = || said.iter().flat_map(|content| &content.blocks);
@@ -16,7 +17,7 @@ pub(super) fn can_tell(contents: &[Content], answer: &Range<usize>, how: Told) -
     match how {
         Told::Never => false,
         Told::InAnswer => !has_own,
-        // Nobody but the model says what only its wire has a form for.
+        // A user message cannot contain blocks that only the model's wire has.
         Told::InUserMessage => {
             let has_calls = said.iter().any(|content| content.tool_calls().next().is_some());
             let has_odd = blocks().any(|block| matches!(block, Block::Other(_)));
@@ -25,10 +26,10 @@ pub(super) fn can_tell(contents: &[Content], answer: &Range<usize>, how: Told) -
     }
 }
 
-/// Tells an answer, if it can be told so and is not said in words as it is.
+/// Describes an answer in words, if that is possible and necessary.
 ///
-/// Results are the user's words rather than the model's, since what stands last must not look like an answer that is to
-/// be gone on with.
+/// Results become words of the user rather than of the model, because the last message must not look like an
+/// unfinished answer.
 pub(super) fn tell(contents: &mut [Content], answer: &Range<usize>, how: Told) -> bool {
     if !can_tell(contents, answer, how) {
         return false;
@@ -48,7 +49,7 @@ pub(super) fn tell(contents: &mut [Content], answer: &Range<usize>, how: Told) -
             for block in said.iter_mut().flat_map(|content| std::mem::take(&mut content.blocks)) {
                 words.answered(block, calls.is_empty());
             }
-            // Where nothing was given, the words stand where the answer stood.
+            // If there are no results, the words replace the answer itself.
             if let Some(words) = results(words, &calls, behind)
                 && let Some(content) = said.first_mut()
             {
@@ -79,7 +80,8 @@ fn in_answer(content: &mut Content) {
     (content.blocks, content.about_tools) = (words.blocks, true);
 }
 
-/// Tells what the calls gave behind these words, in the place of the first result. Gives the words back where there is none.
+/// Adds the results of the calls to these words, in the place of the first result. Returns the words if there is no
+/// result.
 fn results(mut words: Words, calls: &[ToolCall], behind: &mut [Content]) -> Option<Words> {
     let count = behind.iter().take_while(|content| content.speaker == Speaker::Tool).count();
     let given = behind.get_mut(..count).unwrap_or_default();
@@ -96,7 +98,7 @@ fn results(mut words: Words, calls: &[ToolCall], behind: &mut [Content]) -> Opti
             other => words.blocks.push(other),
         }
     }
-    // Those behind the first are left without a word, and are no messages any more.
+    // The other messages become empty, and are dropped.
     if let Some(first) = given.first_mut() {
         *first = words.content();
     }
@@ -109,7 +111,7 @@ fn is_asked_behind(behind: &[Content]) -> bool {
     next.is_some_and(|content| content.speaker == Speaker::Human)
 }
 
-/// What is told in one message.
+/// The description in one message.
 #[derive(Default)]
 struct Words {
     blocks: Vec<Block>,
@@ -135,7 +137,7 @@ impl Words {
         }
     }
 
-    /// Adds a paragraph to the text that ends here. A cache marker on what is told goes on with it.
+    /// Adds a paragraph to the text that ends here. A cache marker on the described block moves with it.
     fn say(&mut self, words: &str, about: &Extra) {
         let is_open =
             |block: &&mut Block| matches!(block, Block::Text(text) if text.signature.is_none());
@@ -176,7 +178,7 @@ impl Words {
             _ => format!("The tool `{name}` {verb}:\n{}", quoted(&text)),
         };
         self.say(&words, &result.extra);
-        // What is no text is shown as it came.
+        // Blocks other than text are copied.
         self.blocks.extend(others.into_iter().cloned());
     }
 }
@@ -187,14 +189,14 @@ fn quoted(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Marks that part of the prompt is to be cached.
+/// The member that marks a part of the prompt for caching.
 const MARKER: &str = "cache_control";
 
 fn called(who: &str, call: &ToolCall) -> String {
     format!("{who} used the tool `{}` with {}.", call.name, call.parameters.as_text())
 }
 
-/// The tool that gave a result: that of the call that it names, else of the call in its place.
+/// The tool of a result: the tool of the call that it names, else of the call at its place.
 fn name<'c>(result: &'c ToolResponse, calls: &'c [ToolCall], place: usize) -> &'c str {
     let named = calls.iter().find(|call| call.id.is_some() && call.id == result.call_id);
     let call = named.or_else(|| calls.get(place)).map(|call| call.name.as_str());

@@ -9,28 +9,28 @@ use std::cmp::Reverse;
 pub struct Change {
     /// The message, as an index in the request's contents.
     pub message: usize,
-    /// The block that is changed, or that something goes before; the number of blocks for the end.
+    /// The block to change, or the block before which an insertion goes; the number of blocks for the end.
     pub block: usize,
-    /// What is done.
+    /// The change.
     pub what: What,
 }
 
-/// What is done to a block.
+/// A change of one block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A thought goes before it. Of several at one place the first comes first.
+    /// A thought goes before it. Several thoughts for one place keep their order.
     Insert(Box<Thinking>),
     /// It goes: a thought, or a copy of one.
     Remove,
-    /// It is a call and gets this id, or none; a result, and it answers the call with this id.
+    /// A call gets this id, or loses its id; a result refers to this id.
     Rename(Option<String>),
-    /// It is a text and says this.
+    /// The text becomes this one.
     Say(String),
     /// The opaque payload on it becomes this one, or goes; of a thought all payloads.
     Sign(Option<String>),
 }
 
-/// The contents with the changes made; the very contents where there is none.
+/// The contents with the changes applied; borrows them if there are no changes.
 #[must_use]
 pub fn changed<'c>(contents: &'c [Content], changes: &[Change]) -> Cow<'c, [Content]> {
     if changes.is_empty() {
@@ -38,8 +38,8 @@ pub fn changed<'c>(contents: &'c [Content], changes: &[Change]) -> Cow<'c, [Cont
     }
     let mut changed = contents.to_vec();
     let mut ordered: Vec<&Change> = changes.iter().collect();
-    // From the end, so that indices stay true; of insertions at one place the last first, and behind what is done to
-    // the block itself.
+    // Changes are applied from the end, so that indices stay valid. Insertions at one place are applied last first,
+    // and after the changes of the block itself.
     ordered.reverse();
     ordered.sort_by_key(|change| {
         let is_insert = matches!(change.what, What::Insert(_));

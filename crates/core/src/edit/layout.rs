@@ -1,4 +1,4 @@
-//! Where the messages of a request stand in its bytes, wire by wire.
+//! Finds the messages of a request in its bytes, for each wire.
 
 use crate::json::Val;
 use std::ops::Range;
@@ -58,14 +58,15 @@ fn groups(
     list.items().enumerate().map(group).collect()
 }
 
-/// Instructions that say something are a message of their own.
+/// Instructions with content are a message of their own.
 fn has_instruction(body: Val<'_>) -> bool {
     let said =
         ["systemInstruction", "system_instruction"].into_iter().filter_map(|key| body.some(key));
     said.into_iter().any(|said| said.as_str().is_some() || said.entries().next().is_some())
 }
 
-/// A user's message with results of tools is a message for each run of results and of what else is said.
+/// A user's message with results of tools counts as one message for each run of results and for each run of other
+/// blocks.
 fn user_parts(message: Val<'_>) -> usize {
     if message.text("role").as_deref() != Some("user") {
         return 1;

@@ -11,12 +11,12 @@ pub struct ListEdit {
     open: usize,
     elements: Vec<Range<usize>>,
     removed: Vec<bool>,
-    /// New elements, each with the index of the old one that it goes before.
+    /// New elements, each with the index of the old element that follows it.
     inserted: Vec<(usize, String)>,
 }
 
 impl ListEdit {
-    /// Edits of an object's members or an array's elements; anything else has none.
+    /// Edits of an object's members or an array's elements; no edits for other values.
     #[must_use]
     pub fn of(list: Val<'_>) -> Self {
         let elements: Vec<Range<usize>> = if list.is_object() {
@@ -35,8 +35,8 @@ impl ListEdit {
         }
     }
 
-    /// Puts `element`, which must be one JSON value or one member, before the old element at `index`, and behind what
-    /// was put there before.
+    /// Puts `element`, which must be one JSON value or one member, before the old element at `index`, and behind
+    /// earlier insertions there.
     pub fn insert(&mut self, index: usize, element: impl Into<String>) {
         self.inserted.push((index.min(self.elements.len()), element.into()));
     }
@@ -47,7 +47,7 @@ impl ListEdit {
         self.inserted.is_empty() && self.removed.iter().all(|removed| *removed)
     }
 
-    /// Says the edits.
+    /// Adds the edits to `draft`.
     pub fn finish(mut self, draft: &mut Draft) {
         self.inserted.sort_by_key(|(index, _)| *index);
         let Some(first) = self.removed.iter().position(|removed| !removed) else {
@@ -79,8 +79,8 @@ impl ListEdit {
     }
 }
 
-/// Says that the member `key` of `object` has `value`, which must be JSON: in the old one's place, or before all others.
-/// Of members that repeat, the last is meant, as readers take it.
+/// Sets the member `key` of `object` to `value`, which must be JSON: in place of the old value, or before all other
+/// members. If the member occurs several times, the last one is replaced, as readers use that one.
 pub fn set_member(draft: &mut Draft, object: Val<'_>, key: &str, value: &str) {
     match object.get(key) {
         Some(old) => draft.replace(old.span(), value),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     proptest! {
-        /// What comes out is a list of exactly the elements that were to be there.
+        /// The output is a list of exactly the expected elements.
         #[test]
         fn a_list_stays_a_list(
             old in prop::collection::vec((0_u8..9, any::<bool>()), 0..7),

@@ -1,4 +1,4 @@
-//! Edits over byte spans: what must differ is replaced, and every other byte stays the caller's own.
+//! Edits over byte spans: only differing bytes are replaced, and every other byte stays the caller's own.
 //!
 //! - A [`Plan`] is a list of edits over one input. The empty plan gives the input back without a copy.
 //! - [`list`] edits members of JSON objects and elements of JSON arrays, commas included.

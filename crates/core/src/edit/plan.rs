@@ -55,7 +55,7 @@ impl Draft {
         Self::default()
     }
 
-    /// Puts `text` in the place of `range`. Nothing in the place of nothing is no edit.
+    /// Puts `text` in the place of `range`. An empty text in place of an empty range is no edit.
     pub fn replace(&mut self, range: Range<usize>, text: impl Into<Vec<u8>>) {
         let text = text.into();
         if !range.is_empty() || !text.is_empty() {
@@ -63,7 +63,7 @@ impl Draft {
         }
     }
 
-    /// Puts `text` before the byte `at`. Of several at one place the first comes first.
+    /// Puts `text` before the byte `at`. Several texts for one place keep their order.
     pub fn insert(&mut self, at: usize, text: impl Into<Vec<u8>>) {
         self.replace(at..at, text);
     }
@@ -78,7 +78,7 @@ impl Draft {
     /// # Errors
     /// When edits overlap or reach beyond the input. An insertion at either end of another edit is no overlap.
     pub fn finish(mut self, len: usize) -> Result<Plan, Overlap> {
-        // Stable: insertions at one place stay in their order, and go before what is replaced there.
+        // The sort is stable: insertions at one place keep their order, and go before the replacement there.
         self.edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
         let mut end = 0;
         for edit in &self.edits {
@@ -92,7 +92,7 @@ impl Draft {
 }
 
 impl Plan {
-    /// Whether nothing is edited.
+    /// Whether there are no edits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.edits.is_empty()
@@ -114,7 +114,7 @@ impl Plan {
         self.len.saturating_sub(gone) + out
     }
 
-    /// The output as runs of bytes, none of them empty: at most two for each edit, and one more.
+    /// The output as non-empty runs of bytes: at most two for each edit, and one more.
     pub fn segments(&self) -> impl Iterator<Item = Segment<'_>> {
         let starts = self.edits.iter().map(|edit| edit.range.start).chain([self.len]);
         let ends = [0].into_iter().chain(self.edits.iter().map(|edit| edit.range.end));
@@ -128,8 +128,8 @@ impl Plan {
         )
     }
 
-    /// The output as slices of the input and of the plan. The input must be the one that this is a plan for; of a
-    /// shorter one, what is missing stays out.
+    /// The output as slices of the input and of the plan. The input must be the one of this plan; missing bytes of a
+    /// shorter input are left out.
     pub fn slices<'a>(&'a self, input: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
         self.segments().map(|segment| match segment {
             Segment::Input(range) => input.get(range).unwrap_or_default(),
@@ -137,7 +137,7 @@ impl Plan {
         })
     }
 
-    /// The output in one piece: the very input where nothing is edited.
+    /// The output in one piece: borrows the input if there are no edits.
     #[must_use]
     pub fn apply<'i>(&self, input: &'i [u8]) -> Cow<'i, [u8]> {
         if self.is_empty() {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is edited, in whatever order it was said, all other bytes are those of the input.
+        /// For any edits in any order, all other bytes equal the input.
         #[test]
         fn bytes_outside_the_edits_are_the_inputs_own(parts in plans(), seed in any::<u64>()) {
             let (mut input, mut expected, mut edits) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,9 +1,9 @@
 //! Changes of thoughts and ids, carried out on the bytes of a request that stays on its wire.
 //!
-//! Only the messages that change are written, once as they are and once as they are to be; where the two differ, the
-//! caller's bytes are edited at the same place. So each wire's own writer says how a thought looks there, and all
-//! that it does not touch keeps its bytes. What goes into an object goes before its other members: the same message
-//! becomes the same bytes wherever it stands, and a request that grows at its end grows at its end upstream too.
+//! Only changed messages are written, once before and once after the change; at the differences, the caller's bytes
+//! are edited. So only the writer of each wire knows the form of a thought there, and untouched members keep their
+//! bytes. New members go before the other members of an object. The same message so becomes the same bytes at every
+//! place, and a request that grows at its end grows at its end upstream, too.
 
 use super::change::{Change, changed};
 use super::layout::{Group, Layout};
@@ -16,12 +16,12 @@ use crate::wire::{Dialect, Wire, is_reasoning};
 use std::borrow::Cow;
 use std::fmt;
 
-/// What else differs upstream.
+/// Further differences between the caller's body and the upstream body.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Additions<'a> {
-    /// The model's name upstream, on wires where it stands in the body.
+    /// The model's name upstream, on wires that have it in the body.
     pub model: Option<&'a str>,
-    /// Objects whose members are added where the caller says nothing about them.
+    /// Objects whose members are added if the caller lacks them.
     pub fill: &'a [Raw],
 }
 
@@ -30,7 +30,7 @@ pub struct Additions<'a> {
 pub enum Unplaced {
     /// The wire, or this form of its requests, keeps no list of messages that could be edited.
     NoList,
-    /// The body is not what the contents were read from.
+    /// The body is not the source of the contents.
     OtherBody,
     /// Changes contradict each other.
     Overlap(Overlap),
@@ -63,7 +63,8 @@ pub fn plan(
     plan_to(wire, body, contents, &changed(contents, changes), dialect, additions)
 }
 
-/// As [`plan`], to the messages `after`, one for each of `contents`. An answer of which nothing is left goes as a whole.
+/// As [`plan`], to the messages `after`, one for each of `contents`. An answer that becomes empty is removed as a
+/// whole.
 ///
 /// # Errors
 /// As [`plan`].
@@ -115,11 +116,11 @@ impl GroupEdit<'_> {
     ) -> Result<(), Unplaced> {
         let takes_all = new.iter().all(|content| content.blocks.is_empty());
         if takes_all {
-            // An answer of which nothing is left is no message, and many providers refuse empty ones.
+            // An answer that became empty is removed, because many providers refuse empty messages.
             self.group.elements.clone().for_each(|index| list.remove(index));
             return Ok(());
         }
-        // What was told beside others is no message of its own any more.
+        // A content whose words moved into another one is not written as a message.
         let new: Vec<Content> = new.iter().filter(|it| !it.blocks.is_empty()).cloned().collect();
         let (before, after) = (self.write(old, &Dialect::PLAIN), self.write(&new, self.dialect));
         let (before, after) = (Doc::parse_str(&before), Doc::parse_str(&after));
@@ -169,7 +170,7 @@ fn add(draft: &mut Draft, body: Val<'_>, additions: Additions<'_>) {
     members.finish(draft);
 }
 
-/// Adds the members of `patch` that `object` does not have; of lists, the items. What the caller says stays.
+/// Adds the members of `patch` that `object` does not have; of lists, the items. Members of the caller stay.
 fn fill(draft: &mut Draft, members: &mut ListEdit, object: Val<'_>, patch: Val<'_>) {
     for (key, value) in patch.entries() {
         match object.get(&key) {
@@ -191,7 +192,7 @@ fn fill(draft: &mut Draft, members: &mut ListEdit, object: Val<'_>, patch: Val<'
     }
 }
 
-/// Carries out on `body` what makes `after` of `before`.
+/// Applies the difference between `before` and `after` to `body`.
 fn splice(draft: &mut Draft, body: Val<'_>, before: Val<'_>, after: Val<'_>) {
     if before.raw() == after.raw() {
         return;
@@ -255,10 +256,10 @@ fn splice_object(draft: &mut Draft, body: Val<'_>, before: Val<'_>, after: Val<'
     members.finish(draft);
 }
 
-/// Whether something changes that the caller does not say in the member in which we would: a thought among the parts of
-/// the content, on a wire that has a field for it. Then only the whole object, said our way, is sure to say the change.
-/// So it is where a list changes that we write with fewer parts than the caller, because they are said elsewhere, and
-/// where the caller says thoughts in a member that we say elsewhere.
+/// Whether a change affects a member that the caller writes differently from our writer, such as a thought among the
+/// parts of the content on a wire that has a field for it. Then only a whole new object in our form carries the
+/// change reliably. This is so if a changed list has fewer parts in our form than in the caller's, because we write
+/// them elsewhere, and if the caller writes thoughts in a member that we do not use.
 fn is_said_elsewhere(body: Val<'_>, before: Val<'_>, after: Val<'_>) -> bool {
     let changes = |key: &str, old: Val<'_>| after.get(key).is_none_or(|new| new.raw() != old.raw());
     let length = |list: Val<'_>| list.is_array().then(|| list.items().count());
@@ -278,7 +279,7 @@ fn is_said_elsewhere(body: Val<'_>, before: Val<'_>, after: Val<'_>) -> bool {
     said.any(|(key, old)| body.get(&key).is_none() && (loses_parts || changes(&key, old)))
 }
 
-/// Carries out on `elements`, which stand in `list` from `first` on, what makes `new` of `old`.
+/// Changes `elements`, which begin at index `first` of `list`, from `old` into `new`.
 fn splice_items(
     draft: &mut Draft,
     list: &mut ListEdit,
@@ -288,7 +289,7 @@ fn splice_items(
     new: &[String],
 ) {
     if elements.len() != old.len() {
-        // They are written otherwise than they came: all of them are said anew.
+        // The caller writes them differently from our writer, so all of them are replaced.
         (0..elements.len()).for_each(|index| list.remove(first + index));
         return new.iter().for_each(|item| list.insert(first, item.as_str()));
     }
@@ -297,7 +298,7 @@ fn splice_items(
         let (next_old, next_new) = next_same(old, new, at_old, at_new);
         let (gone, come) = (next_old - at_old, next_new - at_new);
         let pairs = gone.min(come);
-        // What changed stands at the end of a gap: thoughts come before what was thought about.
+        // Changed items are paired at the end of a gap, because thoughts come before the text that they are about.
         for item in new.iter().take(next_new - pairs).skip(at_new) {
             list.insert(first + at_old, item.as_str());
         }

@@ -1,8 +1,9 @@
-//! Edits of a response while it passes: each message of a stream is looked at once, and only its payload's spans change.
+//! Edits of a response while it passes: each message of a stream is looked at once, and only its payload's spans
+//! change.
 //!
 //! A message is held back until its end has come, which for a client is no wait: it could not read it before. Frames,
 //! names of events, comments and white space stay as they came. JSON that a server spreads over several `data:` lines
-//! passes unchanged, as does all that is no JSON.
+//! passes unchanged, and so does all data that is not JSON.
 
 use super::Draft;
 use super::list::{ListEdit, member};
@@ -10,7 +11,7 @@ use crate::frame::{DEFAULT_LIMIT, Framing};
 use crate::json::{Doc, Raw, Val};
 use memchr::memchr;
 
-/// Says the edits of one message's payload.
+/// Adds the edits of one message's payload to a draft.
 pub type EditMessage<'e> = dyn FnMut(Val<'_>, &mut Draft) + 'e;
 
 /// Edits the messages of one stream.
@@ -35,7 +36,7 @@ impl StreamEdit {
             bytes
         } else {
             self.carry.extend_from_slice(bytes);
-            // Nothing is looked at twice while a message is still coming.
+            // An incomplete message is not read again for every piece.
             let may_end = match self.framing {
                 Framing::Sse | Framing::Ndjson => memchr(b'\n', bytes).is_some(),
                 Framing::Array | Framing::EventStream => self.split(&self.carry).is_some(),
@@ -64,7 +65,7 @@ impl StreamEdit {
         }
     }
 
-    /// The stream is over: appends what it broke off in, edited if it is whole.
+    /// Ends the stream: appends an unfinished last message, edited if it is whole.
     pub fn end(self, edit: &mut EditMessage<'_>, out: &mut Vec<u8>) {
         match self.framing {
             Framing::Sse => event_line(&self.carry, edit, out),
@@ -73,14 +74,14 @@ impl StreamEdit {
         }
     }
 
-    /// The first whole line or message, and what comes after it.
+    /// The first whole line or message, and the bytes after it.
     fn split<'b>(&self, bytes: &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {
         let len = match self.framing {
             Framing::Array => Some(bytes.len()).filter(|len| *len > 0)?,
             Framing::Sse | Framing::Ndjson => memchr(b'\n', bytes)? + 1,
             Framing::EventStream => {
                 let total = u32::from_be_bytes(*bytes.first_chunk()?);
-                // Anything shorter is no message; it passes byte by byte, and its reader will say so.
+                // A shorter message is invalid; it passes byte by byte, and its reader reports the fault.
                 usize::try_from(total).ok().filter(|total| *total >= LEAST).unwrap_or(1)
             }
         };
@@ -99,7 +100,7 @@ fn event_line(line: &[u8], edit: &mut EditMessage<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends one value with its edits, and the white space around it; what is no JSON as it is.
+/// Appends one value with its edits, and the white space around it. Bytes that are not JSON are appended unchanged.
 pub fn edit_value(bytes: &[u8], edit: &mut EditMessage<'_>, out: &mut Vec<u8>) {
     let mut draft = Draft::new();
     if let Ok(doc) = Doc::parse(bytes) {
@@ -107,7 +108,7 @@ pub fn edit_value(bytes: &[u8], edit: &mut EditMessage<'_>, out: &mut Vec<u8>) {
     }
     match draft.finish(bytes.len()) {
         Ok(plan) => plan.slices(bytes).for_each(|slice| out.extend_from_slice(slice)),
-        // Edits that contradict each other are none.
+        // Contradicting edits are not applied.
         Err(_) => out.extend_from_slice(bytes),
     }
 }
@@ -123,8 +124,8 @@ fn aws_message(message: &[u8], edit: &mut EditMessage<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// The message with its payload edited, its lengths and checksums made anew; `None` where nothing is edited, and for a
-/// damaged message, so that it stays damaged.
+/// The message with its edited payload and new lengths and checksums. `None` if there is no edit, and for a damaged
+/// message, so that it stays damaged.
 fn edited_aws_message(message: &[u8], edit: &mut EditMessage<'_>) -> Option<Vec<u8>> {
     let (covered, checksum) = message.split_last_chunk::<4>()?;
     if crc32fast::hash(covered) != u32::from_be_bytes(*checksum) {
@@ -148,7 +149,7 @@ fn edited_aws_message(message: &[u8], edit: &mut EditMessage<'_>) -> Option<Vec<
     Some(new)
 }
 
-/// Says that the model has this name, wherever a message of a response names it.
+/// Replaces the model's name, wherever a message of a response has it.
 pub fn rename_model(message: Val<'_>, name: &str, draft: &mut Draft) {
     let inside = ["message", "response"].into_iter().filter_map(|key| message.get(key));
     for object in std::iter::once(message).chain(inside) {
@@ -159,7 +160,7 @@ pub fn rename_model(message: Val<'_>, name: &str, draft: &mut Draft) {
     }
 }
 
-/// Where a call stands in an answer, as the wire counts.
+/// The position of a call in an answer, in the numbers of the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallAt {
     /// The choice; 0 for the first one.
@@ -168,8 +169,9 @@ pub struct CallAt {
     pub place: Option<u64>,
 }
 
-/// Replaces the ids of tool calls, wherever a message of a response has them. `rename` is given the id and where the
-/// call stands, and gives the new id or none; a call of Gemini's or Ollama's that has no id gets one. What stands within a call is the model's own, and is not looked at.
+/// Replaces the ids of tool calls, wherever a message of a response has them. `rename` gets the id and the position
+/// of the call, and returns the new id or `None`; a call of Gemini's or Ollama's without an id gets one. The inside
+/// of a call is the model's own and is not searched.
 pub fn rename_calls(
     message: Val<'_>,
     rename: &mut dyn FnMut(&str, CallAt) -> Option<String>,
@@ -219,10 +221,10 @@ fn calls(
     }
 }
 
-/// A call as it stands in a message.
+/// A call in a message.
 struct Call<'d> {
     id: Option<Val<'d>>,
-    /// What an id may be put into: of a call that does not come in pieces, as in the API whose calls may have none. The
+    /// The object that can get an id, if the call comes as a whole (as in the API whose calls may lack ids). The
     /// pieces after the first have no name.
     whole: Option<Val<'d>>,
 }
@@ -320,7 +322,7 @@ mod tests {
             Frame::Comment | Frame::Problem(_) => read.push("damaged".to_owned()),
         });
         assert_eq!(read, ["{\"model\":\"alias\"}"; 2]);
-        // What was damaged stays damaged.
+        // A damaged message stays damaged.
         let at = stream.len() - 6;
         stream[at] ^= 1;
         let mut unedited = expected[..expected.len() / 2].to_vec();
@@ -345,7 +347,7 @@ mod tests {
             for cut in 0..stream.len() {
                 let (head, tail) = stream.split_at(cut);
                 assert_eq!(run(framing, &[head, tail], &mut rename), whole, "{framing:?} {cut}");
-                // With nothing to edit, what comes out is what went in.
+                // Without edits, the output equals the input.
                 assert_eq!(run(framing, &[head, tail], &mut |_, _| {}), stream);
             }
             let bytes: Vec<&[u8]> = stream.chunks(1).collect();

@@ -1,10 +1,10 @@
-//! Which elements of two lists are the same ones: the longest common subsequence.
+//! Finds the equal elements of two lists: the longest common subsequence.
 
 /// Lists between whose common beginning and end this many pairs could be, and no more, are compared one by one.
 const CELLS: usize = 1 << 18;
 
-/// The indices of elements that both lists have, in the order of both: as many as can be. Of lists that are too long for
-/// that, those at either end.
+/// The indices of elements that both lists have, in the order of both: as many as can be. If the lists are too long
+/// for that, only the elements at both ends.
 pub(super) fn pairs<T: PartialEq>(old: &[T], new: &[T]) -> Vec<(usize, usize)> {
     let same = |(old, new): &(&T, &T)| old == new;
     let first = old.iter().zip(new).take_while(same).count();
@@ -68,8 +68,8 @@ mod tests {
     }
 
     proptest! {
-        /// Pairs are equal, and stand in the order of both lists. What is put in leaves all others as they were, and so
-        /// does what is taken out.
+        /// Pairs are equal, and in the order of both lists. Added elements leave all others unchanged, and so do
+        /// removed ones.
         #[test]
         fn what_is_put_in_changes_nothing_else(
             old in prop::collection::vec(0_u8..4, 0..40),

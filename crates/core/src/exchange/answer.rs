@@ -47,7 +47,7 @@ struct Adjustments {
     tickets: Tickets,
 }
 
-/// The place where calls and thoughts get their tickets.
+/// The place at which calls and thoughts get their tickets.
 #[derive(Debug)]
 enum Tickets {
     None,

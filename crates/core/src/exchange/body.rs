@@ -1,4 +1,4 @@
-//! The upstream's body, and what its request says beside the messages.
+//! The upstream's body, and the parameters of its request beside the messages.
 
 use super::difference::Differences;
 use super::{Caller, RequestContext, Thoughts, pair};
@@ -37,12 +37,12 @@ impl<'d> RequestContext<'d> {
         empty.any(|it| turns.is_current(it.message) && turns.has_calls(it.message))
     }
 
-    /// Why the tool choice does not go together with what the settings say, and what to do.
+    /// The reason why the tool choice conflicts with the settings, and a remedy.
     pub(super) fn conflict(&self) -> String {
         format!("`tool_choice`: `{}` {}", self.target.model, outgoing::CONFLICT)
     }
 
-    /// Decides about the tool choice. A request that goes as it came on the model's own wire keeps its own.
+    /// Decides about the tool choice. A request that goes as it came on the model's own wire keeps its tool choice.
     pub(super) fn choice(&self) -> Choice {
         if self.is_own_wire() && self.goes_as_it_came() {
             return Choice::Stays;
@@ -50,7 +50,7 @@ impl<'d> RequestContext<'d> {
         outgoing::choice(&self.request, &self.target, &self.settings, self.is_own_wire())
     }
 
-    /// Takes note of what is set beside the messages, in the order in which it is.
+    /// Records the members that are set beside the messages, in the order of setting.
     pub(super) fn set_members(&self, differences: &mut Differences, settings: &Resolved) {
         let Some(Caller { doc, .. }) = self.caller.filter(|_| self.is_own_wire()) else { return };
         let model = Raw::build(|w| w.object(|w| w.field_str("model", &self.target.model)));
@@ -125,8 +125,8 @@ impl<'d> RequestContext<'d> {
         (Applied { contents, ..applied }, lost.into_iter().collect())
     }
 
-    /// The caller's own bytes, edited so that these are its messages, with what the settings say; `None` where its bytes
-    /// cannot be edited.
+    /// The caller's own bytes, edited to contain these messages and the settings; `None` if its bytes cannot be
+    /// edited.
     fn edited(
         &self,
         caller: Caller<'_>,
@@ -160,7 +160,7 @@ impl<'d> RequestContext<'d> {
         Some((whole, said))
     }
 
-    /// Secrets in what users and tools wrote are covered in the body of a conversation of one's own.
+    /// Covers secrets in the texts of users and tools in the body of an own conversation.
     pub(super) fn cover(&mut self, masker: Option<&'d Masker>) {
         self.masker = masker;
     }
@@ -179,7 +179,7 @@ impl<'d> RequestContext<'d> {
         if is_left_alone { None } else { bookkeeping::without(body) }
     }
 
-    /// The body within the cap that a budget set, which goes before whatever room a thought is given.
+    /// The body within the cap of a budget, which takes precedence over room for a thought.
     fn at_most(&self, body: &str) -> Option<String> {
         outgoing::at_most(body, &self.target, self.most?)
     }
@@ -191,7 +191,7 @@ impl<'d> RequestContext<'d> {
         plan_to(caller.wire, caller.doc, before, after, &self.target.dialect, additions).ok()
     }
 
-    /// What a request says that does not say it itself.
+    /// The members that are added if the request lacks them.
     fn fill(&self, settings: &Resolved) -> Vec<Raw> {
         let is_ours = !self.goes_as_it_came();
         let is_thinking = decide::as_asked(&self.request, &self.target, settings).enabled.value;
@@ -200,7 +200,8 @@ impl<'d> RequestContext<'d> {
         said.filter(|_| is_ours).filter_map(|said| Raw::parse(said).ok()).collect()
     }
 
-    /// What asks for thoughts that the provider withholds, for a caller that says nothing about them and gets some.
+    /// The parameter that asks for thoughts that the provider withholds by default, for a caller that shows thoughts
+    /// and does not mention them in its request.
     fn show(&self) -> Option<&'static str> {
         let (said, thinking) = (&self.request.reasoning, &self.target.rule.thinking);
         let asks = said.enabled == Some(true) || said.effort.is_some() || said.max_tokens.is_some();

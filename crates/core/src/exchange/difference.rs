@@ -1,66 +1,66 @@
-//! How the request that goes out differs from the one that came, for people.
+//! The differences between the incoming and the outgoing request, for people.
 //!
 //! Both are compared in the neutral form, so that it does not matter whether the caller's own bytes were edited or a
-//! request of another wire was written. What is said of a text is its beginning, and of an opaque payload its size.
+//! request of another wire was written. A text is represented by its beginning, an opaque payload by its size.
 
 use super::align;
 use crate::content::{Block, Content, MediaSource};
 use crate::json::{Doc, Raw};
 
-/// So many differences are listed.
+/// The most differences that are listed.
 const MOST: usize = 64;
-/// So many bytes of a text are given at most.
+/// The most bytes of a text that are shown.
 const WORDS: usize = 1024;
-/// So many bytes of a member's value are given at most.
+/// The most bytes of a member's value that are shown.
 const VALUE: usize = 200;
 
-/// What differs.
+/// The differences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences {
     /// In the messages, in their order.
     pub list: Vec<Difference>,
-    /// So many more there are.
+    /// The number of further differences.
     pub more: usize,
-    /// The members of the request beside its messages that say something else, each with its value as it goes out; of a
-    /// request that is written anew for another wire, none.
+    /// The members of the request beside its messages that changed, each with its outgoing value; empty for a request
+    /// that is newly written for another wire.
     pub members: Vec<(String, String)>,
 }
 
-/// A block that goes out otherwise than it came.
+/// A block that differs between the incoming and the outgoing request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The index of the message.
     pub message: usize,
-    /// The index of the block in the message as it goes out, or, of one that is left out, where it would stand.
+    /// The index of the block in the outgoing message; for a removed block, the index that it would have.
     pub block: usize,
-    /// As it came; `None`: it was put in.
+    /// The incoming block; `None` for an added block.
     pub came: Option<Side>,
-    /// As it goes; `None`: it was left out.
+    /// The outgoing block; `None` for a removed block.
     pub goes: Option<Side>,
 }
 
-/// A block, as far as people are told of it.
+/// A block, in the detail that people see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Side {
-    /// What it is: `thinking`, `text`, `tool_call`, `tool_response`, `media`, `other`, or `payload`: an opaque one on the
-    /// message as a whole.
+    /// The kind: `thinking`, `text`, `tool_call`, `tool_response`, `media`, `other`, or `payload`: an opaque one on
+    /// the message as a whole.
     pub kind: &'static str,
     /// The size of its text in bytes.
     pub bytes: usize,
     /// The size of its opaque payloads in bytes.
     pub sealed: usize,
-    /// The beginning of its text; of calls and their results the id and the tool. Nothing in it is masked yet, and where
-    /// it was cut, it ends with a whole word.
+    /// The beginning of its text; of calls and their results the id and the tool. It is not masked yet. A cut text
+    /// ends with a whole word.
     pub words: String,
 }
 
 impl Differences {
-    /// What differs between the messages that came and those that go. Each goes in its own place, whatever is decided about
-    /// it; what was taken into another message, or is told beside others, is left without a block.
+    /// The differences between the messages that came and the messages that go out. Every message keeps its index; a
+    /// message that was merged into another one, or described in another one, has no blocks.
     #[must_use]
     pub fn of(came: &[Content], goes: &[Content]) -> Self {
         let mut found = Differences::default();
-        // Mostly the very same.
+        // Usually they are identical.
         if std::ptr::eq(came, goes) {
             return found;
         }
@@ -72,7 +72,7 @@ impl Differences {
         found
     }
 
-    /// Takes note of members that are set to these values, where the request says something else.
+    /// Records members that are set to these values, if the request has other values.
     pub(super) fn set(&mut self, doc: &Doc<'_>, members: &Raw) {
         for (name, value) in members.doc().root().entries() {
             if doc.root().get(&name).is_none_or(|it| it.raw() != value.raw()) {
@@ -203,7 +203,7 @@ mod tests {
         Block::Thinking(Thinking::new(text, "reasoning_content"))
     }
 
-    /// What differs, as a line for each: message, block, what came and what goes.
+    /// The differences, as a line for each: message, block, incoming side and outgoing side.
     fn told(came: &[Content], goes: &[Content]) -> Vec<String> {
         let side =
             |side: &Option<Side>| side.as_ref().map(|it| format!("{} {}", it.kind, it.words));

@@ -1,14 +1,14 @@
-//! How a request is treated, as its model's configuration or its caller says.
+//! The treatment of a request, by its model's configuration or its caller.
 
-/// What is done about a thought that the model's contract wants and nobody has.
+/// The treatment of a demanded thought that is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Restore {
     /// A request without a demanded thought is not sent.
     Required,
-    /// What can be done without it is done: thinking is off for that request, where the model can do that.
+    /// The ladder applies: for example, thinking is off for that request, if the model allows it.
     #[default]
     Recommended,
-    /// Nothing is looked up, and the request goes as it came.
+    /// No record is looked up, and the request goes as it came.
     Never,
 }
 
@@ -25,7 +25,7 @@ impl Restore {
     }
 }
 
-/// Where a caller finds the thoughts of an answer.
+/// The place for thoughts in the caller's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
     /// Nowhere.
@@ -59,7 +59,7 @@ impl View {
         View::ALL.into_iter().find(|(name, _)| *name == text).map(|(_, view)| view)
     }
 
-    /// The field that it stands for, on wires that leave it open.
+    /// The name of the field, on wires that leave it open.
     pub(super) fn field(self) -> Option<&'static str> {
         match self {
             View::Hidden | View::Native => None,
@@ -77,7 +77,7 @@ pub enum Thoughts {
     /// As the caller asks.
     #[default]
     AsAsked,
-    /// Also where the caller says nothing about them.
+    /// Also if the caller does not mention them.
     Show,
 }
 
@@ -96,15 +96,16 @@ impl Thoughts {
 /// How a request is treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handling {
-    /// What is done about thoughts that are not found.
+    /// The treatment of thoughts that are not found.
     pub restore: Restore,
-    /// Everything is decided and counted, and the request goes as it came.
+    /// All decisions are made and counted, but the request goes as it came.
     pub dry_run: bool,
-    /// Where the caller finds thoughts; `None`: where its own wire has them, and unchanged on the model's own wire.
+    /// The place for thoughts in the caller's answer; `None`: the place of its own wire, and unchanged on the model's
+    /// own wire.
     pub view: Option<View>,
     /// Whether thoughts are asked for that the provider withholds.
     pub thoughts: Thoughts,
-    /// Restored thoughts beyond so many tokens (an estimate) stay out, the oldest first, where the contract does without
-    /// them; `None`: no limit.
+    /// Restored thoughts beyond this number of tokens (an estimate) stay out, the oldest first, unless the contract
+    /// demands them; `None`: no limit.
     pub max_restore_tokens: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! What a request says beside its messages, as it goes out.
+//! The parameters beside the messages in an outgoing request.
 
 use super::{Caller, RequestContext, build};
 use crate::allowance::{can_be_lowered, lower, lowered};
@@ -11,8 +11,8 @@ use crate::settings::Resolved;
 const LONG: usize = 256;
 
 impl RequestContext<'_> {
-    /// The settings of the body that goes out: what it says of thinking, of caps, and of how many answers are wanted.
-    /// Lists, messages among them, and long texts are left out.
+    /// The settings of the outgoing body: thinking, caps, and the number of answers. Lists, messages among them, and
+    /// long texts are left out.
     #[must_use]
     pub fn head(&self) -> Raw {
         let Some(caller) = self.caller.filter(|_| self.is_own_wire()) else {
@@ -42,7 +42,7 @@ impl RequestContext<'_> {
             .unwrap_or(body)
     }
 
-    /// Asks for little effort in the words of the caller, where the rule of the model has none of its own.
+    /// Asks for little effort in the caller's own words, if the model's rule has no words for effort.
     pub fn lower_effort(&mut self) {
         if !can_be_lowered(&self.target.rule) {
             lower(&mut self.request.to_mut().reasoning);
@@ -50,8 +50,8 @@ impl RequestContext<'_> {
         }
     }
 
-    /// What makes little of the caller's own words about how much to think, where that is wanted: because a budget says
-    /// so, or because thinking is to be off and the model knows no word for it.
+    /// A patch that lowers the caller's own amounts of thinking, if that is necessary: because of a budget, or
+    /// because thinking must be off and the model has no word for off.
     pub(super) fn lowered(&self, caller: Caller<'_>, settings: &Resolved) -> Option<Raw> {
         let is_wanted = self.is_lowered || outgoing::can_only_be_asked(&self.target.rule, settings);
         lowered(caller.doc.root()).filter(|_| is_wanted)

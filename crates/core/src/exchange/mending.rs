@@ -1,7 +1,7 @@
-//! Repairs of a refused request, one after the other, and what those that helped teach.
+//! Repairs of a refused request, one after the other, and the lessons of the successful ones.
 //!
-//! The first repair changes only the part that the refusal names. If that is refused as well, the vault's thoughts replace
-//! all thoughts of the client; the last repair removes all thoughts.
+//! The first repair changes only the part that the refusal names. If that is refused as well, the vault's thoughts
+//! replace all thoughts of the client; the last repair removes all thoughts.
 
 use super::RequestContext;
 use crate::decide::{Named, PutBack, RefusalCause, Repair};
@@ -15,9 +15,9 @@ pub struct Sent<'a> {
     pub body: &'a [u8],
     /// The thoughts in it that the refusal may be about.
     pub put_back: &'a PutBack,
-    /// Where it went.
+    /// The target of the request.
     pub target: &'a Target,
-    /// There may be thoughts beside those in it: a vault's, or those of a conversation of one's own.
+    /// There may be further thoughts: in a vault, or in an own conversation.
     pub has_more: bool,
 }
 
@@ -32,14 +32,14 @@ pub struct Mending {
     named: Vec<(Named, Vec<String>)>,
     marks: BTreeSet<String>,
     fault: Option<(RefusalCause, Vec<String>)>,
-    /// The conversation is one's own: no vault has another thought for the place of one that was refused.
+    /// An own conversation: no vault can replace a refused thought.
     is_own: bool,
 }
 
-/// So many refusals may each cost the thought that they name, before one costs all.
+/// The number of refusals that remove only the thoughts that they name; the next one removes all thoughts.
 const MOST_NAMED: usize = 3;
 
-/// Whether a changed request may succeed: the provider refused what stands in it.
+/// Whether a changed request may succeed, because the provider refused its content.
 #[must_use]
 pub fn may_be_repaired(status: u16, refusal: &str) -> bool {
     match status {
@@ -54,14 +54,14 @@ impl Mending {
         Mending { is_own: true, ..Mending::default() }
     }
 
-    /// What refusals of earlier requests taught about the model. It holds until this request is repaired otherwise.
+    /// Sets the lesson of earlier refusals about the model. It holds until another repair of this request.
     pub fn learn(&mut self, fact: Option<Repair>) {
         if self.repaired.is_none() {
             self.learned = fact;
         }
     }
 
-    /// Applies what is known and the repair to a request that was read. The thoughts with the marks `refused` were refused
+    /// Applies the lesson and the repair to a parsed request. The thoughts with the marks `refused` were refused
     /// before.
     pub fn apply(
         &mut self,
@@ -99,7 +99,7 @@ impl Mending {
             true => records.is_empty(),
             false => self.is_narrow && put_back.has_own(),
         };
-        // What takes the place of the client's thoughts was refused, too, or is the same.
+        // The replacement of the client's thoughts was refused, too, or is equal to them.
         let is_replaced = !self.is_narrow && self.repaired == Some(Repair::Replace);
         let repaired = match repair {
             Repair::Omit if is_clients => Repair::Replace,
@@ -121,7 +121,7 @@ impl Mending {
         Some(next)
     }
 
-    /// What refusals of earlier requests taught.
+    /// The lesson of earlier refusals.
     #[must_use]
     pub fn learned(&self) -> Option<Repair> {
         self.learned
@@ -133,7 +133,7 @@ impl Mending {
         self.repaired
     }
 
-    /// What the repair teaches about the model, once the request was taken.
+    /// The lesson of the repair about the model, once the provider accepts the request.
     #[must_use]
     pub fn fact(&self) -> Option<Repair> {
         self.repaired.filter(|repair| repair.is_learned())
@@ -145,13 +145,14 @@ impl Mending {
         &self.marks
     }
 
-    /// The records of the vault that are bad for everybody, once the request was taken without them, and why.
+    /// The bad records of the vault, known once the provider accepts the request without them, and the cause. Records
+    /// of another address are not among them.
     #[must_use]
     pub fn fault(&self) -> Option<(RefusalCause, &[String])> {
         self.fault.as_ref().map(|(cause, records)| (*cause, records.as_slice()))
     }
 
-    /// Whether a refusal says that what was learned does not hold any more.
+    /// Whether a refusal shows that the lesson no longer holds.
     #[must_use]
     pub fn is_wrong(&self, refusal: &str) -> bool {
         self.learned.is_some() && self.repaired.is_none() && Repair::of(refusal).is_some()

@@ -1,5 +1,5 @@
-//! Tickets in place of the ids of an answer's calls, where the model's contract says that the provider's own are weak,
-//! and in place of the signature of its thoughts, where the caller's wire wants one and the model's has none.
+//! Tickets in place of the ids of an answer's calls, if the model's contract calls the provider's own ids weak, and
+//! in place of the signature of its thoughts, if the caller's wire wants one and the model's has none.
 
 use crate::answer::Answer;
 use crate::content::{Block, Content, Thinking, ToolCall};
@@ -11,7 +11,7 @@ use crate::json::Val;
 use crate::restore::{Secret, ticket};
 use crate::wire::Wire;
 
-/// More choices than this are a hostile upstream's; they share the last place.
+/// A hostile upstream may send more choices; they share the last place.
 const MAX_CHOICES: usize = 128;
 
 /// Gives the parts of one answer their tickets. Every choice is a record of its own, and so has tickets of its own.
@@ -20,11 +20,11 @@ pub(super) struct Mint {
     secret: Secret,
     record: String,
     of: Of,
-    /// What was given of each choice.
+    /// The ids and tickets that each choice got.
     choices: Vec<Choice>,
 }
 
-/// What gets tickets.
+/// The parts of an answer that get tickets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Of {
     /// Calls, in this form.
@@ -46,7 +46,7 @@ struct Choice {
 /// A call that was given a ticket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Given {
-    /// What tells it from the others while the answer comes: the number of its block, or of its place in the answer.
+    /// The number of its block, or of its place in the answer; it distinguishes the calls while the answer comes.
     place: Option<u64>,
     /// The provider's own id.
     native: String,
@@ -162,12 +162,12 @@ impl Mint {
         ToolCall { id: self.ticket(choice, at), ..call.clone() }
     }
 
-    /// Says the edits of a message of the answer.
+    /// Adds the edits of one message of the answer to `draft`.
     fn edit(&mut self, message: Val<'_>, draft: &mut Draft) {
         let mut rename = |native: &str, CallAt { choice, place }: CallAt| {
             let choice = usize::try_from(choice).unwrap_or(usize::MAX);
             let is_given = |given: &Given| given.place == place && given.native == native;
-            // One without an id is told only once.
+            // A call without an id occurs in one message only.
             let known = self.given(choice).iter().position(is_given).filter(|_| !native.is_empty());
             let at = known.unwrap_or_else(|| self.give(choice, place, native.to_owned()));
             self.ticket(choice, at)
@@ -201,7 +201,7 @@ impl Mint {
         Some(ticket::mint(&self.secret, &record, call, self.of.calls?))
     }
 
-    /// Passes an event on, with a ticket if it ends a thought that says something and has no signature.
+    /// Passes an event on, with a ticket if it ends a thought that has content and no signature.
     fn thoughts(&mut self, choice: usize, event: Event<'_>, pass: &mut dyn FnMut(Event<'_>)) {
         match event {
             Event::ThinkingDelta { delta, .. } => {
@@ -224,7 +224,7 @@ impl Mint {
         }
     }
 
-    /// Gives a thought its ticket, if there is something of it to come back and no signature stands in its place.
+    /// Gives a thought its ticket, if it has content that may come back, and no signature.
     fn sign(&mut self, choice: usize, is_said: bool, thinking: &mut Thinking) {
         let has_place = thinking.signature.is_none() && thinking.redacted_data.is_none();
         if has_place && (is_said || thinking.encrypted_content.is_some()) {
@@ -246,13 +246,13 @@ pub(super) struct Edited {
 #[derive(Clone, Debug)]
 struct Changes {
     mint: Option<Mint>,
-    /// The name of the model that was asked for, where it has another.
+    /// The name of the requested model, if it has an alias.
     alias: Option<String>,
     wire: &'static dyn Wire,
 }
 
 impl Changes {
-    /// Says the edits of a message of the answer.
+    /// Adds the edits of one message of the answer to `draft`.
     fn edit(&mut self, message: Val<'_>, draft: &mut Draft) {
         self.mint.iter_mut().for_each(|mint| mint.edit(message, draft));
         self.alias.iter().for_each(|alias| rename_model(message, alias, draft));
@@ -267,7 +267,7 @@ enum Form {
     Stream(StreamEdit),
     /// One value, which can be edited once it is all there.
     Whole(Vec<u8>),
-    /// Nothing is edited.
+    /// The answer is not edited.
     AsItIs,
 }
 
@@ -294,7 +294,7 @@ impl Edited {
         self.changes.mint
     }
 
-    /// What comes is no answer.
+    /// The response is not an answer.
     pub(super) fn refused(&mut self) {
         self.form = Form::AsItIs;
     }
@@ -316,7 +316,7 @@ impl Edited {
         }
     }
 
-    /// The answer is over: appends what is still held.
+    /// Ends the answer: appends the held bytes.
     pub(super) fn end(&mut self, out: &mut Vec<u8>) {
         let Edited { changes, form } = self;
         let mut edit = |message: Val<'_>, draft: &mut Draft| changes.edit(message, draft);

@@ -1,9 +1,9 @@
 //! One request to a model and its answer, without any I/O, for each face.
 //!
-//! A *thought* is the reasoning of an answer: text, a seal (a signature or encrypted content), or both. Its *maker* is the
-//! model family that made it, with the host. A *contract* says which thoughts a model wants, demands and refuses; it is
-//! data of the model's rule. A *wire* is an API format. A *record* is what the gateway keeps of an answer: its thoughts,
-//! encrypted for one tenant, and digests of its text, calls and history, which find it again.
+//! A *thought* is the reasoning of an answer: text, a seal (a signature or encrypted content), or both. Its *maker*
+//! is the model family that made it, with the host. A *contract* is the data of the model's rule about the thoughts
+//! that a model wants, demands and refuses. A *wire* is an API format. A *record* is the gateway's data about an
+//! answer: its thoughts, encrypted for one tenant, and digests of its text, calls and history, which find it again.
 //!
 //! All faces go through the same steps. They differ in the source of the conversation and in the receiver of the
 //! answer. The *driver* is the code around this module that sends requests.
@@ -17,10 +17,10 @@
 //! | 5. end | [`Turn::end`] gives a message with its maker | [`Exchange::end`] gives records, which the driver stores |
 //! | 6. after a refusal | [`Turn::end`] gives [`Ended::Again`]: a new turn with a repair | the driver asks [`Mending`] for a repair and prepares again; it may also use another key or model |
 //!
-//! [`Turn::of`] calls [`RequestContext::prepare`], so that both columns decide alike. If a caller speaks the model's own
-//! wire, its bytes are edited; else the request is written anew. `explain` ends after step 3. The driver sends the body
-//! as it is, except that the transport removes the question for usage from a request that a server refused because of it
-//! ([`without_usage`](crate::outgoing::without_usage)).
+//! [`Turn::of`] calls [`RequestContext::prepare`], so that both columns decide alike. If a caller speaks the model's
+//! own wire, its bytes are edited; else the request is written anew. `explain` ends after step 3. The driver sends
+//! the body as it is, except that the transport removes the question for usage from a request that a server refused
+//! because of it ([`without_usage`](crate::outgoing::without_usage)).
 //!
 //! # The fate of a thought
 //!
@@ -52,12 +52,12 @@
 //!
 //! # A refusal
 //!
-//! A refusal that concerns thoughts leads to a repair, and all decisions are made again. A thought that the refusal names
-//! is left out alone, and a member that it names is changed alone. A refusal
-//! in general words leads to a request without any thought, or, if the refused one had none, to one with those that are
-//! known; a demanded one then goes down the ladder. The lesson of a
-//! repair about the model is remembered for a day. A refused thought stays out: the vault marks its record, the gateway
-//! remembers a client's own for a day, and an own conversation keeps a mark beside the answer.
+//! A refusal that concerns thoughts leads to a repair, and all decisions are made again. A thought that the refusal
+//! names is left out alone, and a member that it names is changed alone. A refusal in general words leads to a
+//! request without any thought, or, if the refused one had none, to a request with the known thoughts; a demanded
+//! thought then goes down the ladder. The lesson of a repair about the model is remembered for a day. A refused
+//! thought stays out: the vault marks its record, the gateway remembers a client's own for a day, and an own
+//! conversation keeps a mark beside the answer.
 //!
 //! [`decide`] has the exact conditions.
 
@@ -166,7 +166,7 @@ struct Caller<'d> {
 /// The parts of a request that a refusal removed.
 #[derive(Debug, Default)]
 struct LeftOut {
-    /// All thoughts of a conversation of one's own.
+    /// All thoughts of an own conversation.
     is_all: bool,
     /// The keyed digests of payloads and texts.
     marks: BTreeSet<String>,
@@ -324,7 +324,7 @@ impl<'d> RequestContext<'d> {
         self.request.stream
     }
 
-    /// Sets whether the answer is a stream. On some wires only the path says so, which the driver knows.
+    /// Sets whether the answer is a stream. On some wires only the path shows it, which the driver knows.
     pub fn set_stream(&mut self, stream: bool) {
         self.request.to_mut().stream = stream;
     }

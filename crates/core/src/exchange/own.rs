@@ -1,4 +1,4 @@
-//! A request of a conversation of one's own, and its answer.
+//! A request of an own conversation, and its answer.
 
 use super::mending::{Mending, Sent, may_be_repaired};
 use super::{Prepared, RequestContext};
@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::mem::take;
 use thinkthrough_mask::Masker;
 
-/// One request to a model, and its answer, without any I/O: whoever drives it moves the bytes.
+/// One request to a model, and its answer, without any I/O: the driver moves the bytes.
 ///
 /// ```
 /// use thinkthrough_core::content::{Content, Speaker};
@@ -52,29 +52,29 @@ pub struct Turn<'d> {
     mending: Mending,
     prepared: Prepared,
     status: u16,
-    /// What the provider says against the request, as long as it may be repaired.
+    /// The body of a refusal, as long as the request may be repaired.
     refusal: Vec<u8>,
-    /// Errors of a stream that has said nothing else yet.
+    /// The errors of a stream that has sent only errors so far.
     held: Option<Vec<Problem>>,
 }
 
-/// A conversation of one's own that goes to a model.
+/// An own conversation that goes to a model.
 #[derive(Clone, Debug)]
 pub struct Own<'d> {
-    /// The conversation, and what is asked for.
+    /// The conversation and its parameters.
     pub request: &'d Request,
     /// The model.
     pub target: Target,
     /// The settings that hold.
     pub settings: Resolved,
-    /// Covers secrets in what users and tools wrote.
+    /// Covers secrets in the texts of users and tools.
     pub masker: Option<&'d Masker>,
-    /// Somebody wants to know how what goes out [differs](Prepared::differences) from the conversation.
+    /// Compute how the outgoing request [differs](Prepared::differences) from the conversation.
     pub is_compared: bool,
 }
 
 impl<'d> Own<'d> {
-    /// A conversation that goes as it is, and nobody wants to know more.
+    /// A conversation that goes out unchanged, without a comparison.
     #[must_use]
     pub fn new(request: &'d Request, target: &Target, settings: &Resolved) -> Self {
         let (target, settings) = (target.clone(), settings.clone());
@@ -91,30 +91,31 @@ impl<'d> Own<'d> {
 /// How a request ended.
 #[derive(Debug)]
 pub enum Ended<'d> {
-    /// With an answer, or with a failure that nothing can be done about.
+    /// With an answer, or with a final failure.
     Done(Box<Finished>),
-    /// It was refused for what it says of thoughts. This one says it otherwise, and is to be sent.
+    /// It was refused for its thoughts. This repaired request is to be sent.
     Again(Box<Turn<'d>>),
 }
 
-/// What a request came to.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// What the provider said.
+    /// The answer of the provider.
     pub answer: Answer,
     /// How it ended.
     pub end: End,
-    /// The message that goes into the conversation; `None` when nothing was said.
+    /// The message for the conversation; `None` if the answer is empty.
     pub content: Option<Content>,
     /// Why there is no proper answer, in a sentence for people.
     pub failure: Option<Failure>,
-    /// What a refusal taught about the model: further requests go [to the model as it teaches it](Repair::taught_to).
+    /// The lesson of a refusal about the model: further requests go [to the model as it teaches
+    /// it](Repair::taught_to).
     pub fact: Option<Repair>,
     /// The turn cannot go on with thinking: its further requests go without, too.
     pub is_off: bool,
 }
 
-/// A refusal that is longer says no more.
+/// A longer refusal contains no further information.
 const LONGEST: usize = 64 * 1024;
 
 /// The request that would go out, by [`Own::outgoing`].
@@ -156,7 +157,7 @@ impl<'d> Turn<'d> {
         self.prepared.exchange.outgoing()
     }
 
-    /// What is known of the request beside its bytes.
+    /// The data about the request beside its bytes.
     #[must_use]
     pub fn prepared(&self) -> &Prepared {
         &self.prepared
@@ -174,7 +175,7 @@ impl<'d> Turn<'d> {
         &self.target
     }
 
-    /// What was repaired in it.
+    /// The repair of this request.
     #[must_use]
     pub fn repaired(&self) -> Option<Repair> {
         self.mending.repaired()
@@ -209,7 +210,7 @@ impl<'d> Turn<'d> {
         self.prepared.exchange.is_over()
     }
 
-    /// The answer is over. `cut` says why, when the transport broke off.
+    /// The answer is over. `cut` is the reason if the transport broke off.
     #[must_use]
     pub fn end(self, cut: Option<&str>, sink: &mut dyn Sink) -> Ended<'d> {
         match self.again() {
@@ -240,7 +241,7 @@ impl<'d> Turn<'d> {
         !(200..300).contains(&self.status) && self.mending.may_go_on()
     }
 
-    /// The same request with a repair, where the refusal asks for one that changes it.
+    /// The same request with a repair, if the refusal asks for a repair that changes it.
     fn again(&self) -> Option<Self> {
         let refusal = match self.held.iter().flatten().find(|it| it.breaks()) {
             // A stream that begins with an error refuses the request as a status would.
@@ -248,7 +249,7 @@ impl<'d> Turn<'d> {
             _ => String::from_utf8_lossy(&self.refusal),
         };
         let status = if self.refusal.is_empty() { 400 } else { self.status };
-        // Whom a setting keeps from sending thoughts is told which one.
+        // If a setting keeps thoughts out, the user learns which one.
         let is_wanted = remedy(&refusal, self.outgoing(), &self.own.settings).is_some();
         let is_refused = !refusal.is_empty() && self.mending.may_go_on() && !is_wanted;
         if !is_refused || !may_be_repaired(status, &refusal) {
@@ -268,7 +269,7 @@ fn tell(held: &mut Option<Vec<Problem>>, sink: &mut dyn Sink) {
     held.take().iter().flatten().for_each(|problem| sink.event(Event::Problem(problem)));
 }
 
-/// What the user should know of a request that goes out a second time.
+/// The warning to the user that a request goes out a second time.
 fn again(repair: Repair, target: &Target) -> Problem {
     let what = match repair {
         // A fact about the model, which lives as long as its store or process.
@@ -294,7 +295,7 @@ fn again(repair: Repair, target: &Target) -> Problem {
     Problem::new(ProblemCode::Fallback, format!("`{}` refused {what}", target.model))
 }
 
-/// The marks of the thoughts that this model refused, as its answers in the conversation say.
+/// The marks of the thoughts that this model refused, from its answers in the conversation.
 fn refused(contents: &[Content], model: &Origin) -> Vec<String> {
     let its = contents.iter().filter(|content| {
         content.origin.as_ref().is_some_and(|it| it.is_beside(model) && it.model == model.model)
@@ -302,7 +303,7 @@ fn refused(contents: &[Content], model: &Origin) -> Vec<String> {
     its.flat_map(|content| content.refused.iter().cloned()).collect()
 }
 
-/// A conversation of one's own has nothing sealed.
+/// An own conversation has no sealed records.
 struct Nothing;
 
 impl Open for Nothing {
@@ -313,7 +314,7 @@ impl Open for Nothing {
 
 /// A refusal that is about missing reasoning, after reasoning was left out, has a known remedy.
 pub(super) fn remedy(message: &str, outgoing: &Outgoing, settings: &Resolved) -> Option<String> {
-    // The last is all that some servers say when a thought is missing.
+    // If a thought is missing, some servers answer only with the last of these words.
     const WORDS: [&str; 6] =
         ["encrypted", "reasoning", "signature", "thinking", "thought", "param incorrect"];
     let lower = message.to_ascii_lowercase();
@@ -322,7 +323,7 @@ pub(super) fn remedy(message: &str, outgoing: &Outgoing, settings: &Resolved) ->
     }
     let mut of_blocks = outgoing.decisions.iter().filter(|it| it.block.is_some());
     let left_out = of_blocks.find(|it| it.action == Action::Strip)?;
-    // What nothing asked for is not left out by the setting, which is as it should be.
+    // The setting is not at fault for a thought that no contract demanded.
     let is_at_fault = Key::parse(left_out.setting) != Some(Key::IncludeInContext)
         || settings.include_in_context.value != Include::Auto;
     if !is_at_fault {

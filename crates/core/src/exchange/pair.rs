@@ -1,11 +1,11 @@
-//! Results without an id, for APIs that know a result by nothing else: Gemini's clients may say the name alone.
+//! Results without an id, for APIs that identify a result only by it: Gemini's clients may send the name alone.
 
 use crate::content::{Block, Content, Speaker, ToolResponse};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 
-/// Gives results that say no id that of their call, if it has one: of the calls of the answer before that no result
-/// names, the first of the same tool, else the first.
+/// Gives each result without an id the id of its call. The call is the first unnamed one of the same tool in the
+/// earlier answer, else the first unnamed one.
 pub(super) fn pair(mut contents: Cow<'_, [Content]>) -> Cow<'_, [Content]> {
     let mut after = false;
     let mut calls: VecDeque<(Option<String>, String)> = VecDeque::new();
@@ -44,7 +44,7 @@ pub(super) fn pair(mut contents: Cow<'_, [Content]>) -> Cow<'_, [Content]> {
     contents
 }
 
-/// The ids that results say from this message on, up to the next answer.
+/// The ids in results from this message on, up to the next answer.
 fn results(contents: &[Content], from: usize) -> BTreeSet<Option<String>> {
     let run = contents.iter().skip(from).take_while(|content| content.speaker != Speaker::Ai);
     let ids = run.flat_map(|content| &content.blocks).filter_map(|block| match block {

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 impl RequestContext<'_> {
-    /// Prepares the request again after a refusal. If the repair teaches something about the model, all is decided
+    /// Prepares the request again after a refusal. If the repair teaches about the model, all decisions are made
     /// afresh: omissions or words of earlier requests may be the cause of the refusal.
     pub fn refused(&mut self, repair: Repair) {
         self.memory.is_afresh |= repair.is_learned();

@@ -1,4 +1,4 @@
-//! Thoughts where the caller wants to find them, or nowhere.
+//! Moves thoughts to the place that the caller wants, or removes them.
 
 use super::handling::View;
 use crate::answer::Answer;
@@ -44,7 +44,7 @@ impl Show {
         Show { view, lanes: Vec::new() }
     }
 
-    /// Passes an event on as the caller is to see it, if it is.
+    /// Passes an event on in the caller's view, or drops it.
     pub(super) fn event(&mut self, event: Event<'_>, pass: &mut dyn FnMut(Event<'_>)) {
         match event {
             Event::Choice { index, event } => {
@@ -93,7 +93,7 @@ impl Show {
         }
     }
 
-    /// The whole answer as the caller is to see it.
+    /// The whole answer in the caller's view.
     pub(super) fn answer(&self, answer: &Answer) -> Answer {
         let mut shown = answer.clone();
         shown.choices = answer.choices.iter().map(|choice| self.answer(choice)).collect();

@@ -1,11 +1,11 @@
-//! A JSON array whose elements come one by one, as Google's APIs stream where no events are asked for.
+//! A JSON array whose elements arrive one by one, the form of Google's streams without server-sent events.
 
 use super::{Event, Frame, FrameProblem, recycle, text};
 
 /// Reads the elements of one array from pushed bytes.
 ///
-/// The decoder skips all that surrounds the array. An element that the end of the body cuts off is dropped, because its reader
-/// could not read it.
+/// The decoder skips all bytes around the array. An element that the end of the body cuts off is dropped, because its
+/// reader could not read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayDecoder {
     limit: usize,
@@ -22,7 +22,7 @@ enum Place {
     Outside,
     /// Between elements.
     Between,
-    /// In an element, in so many objects and arrays.
+    /// In an element, at this depth of objects and arrays.
     Element { depth: usize },
     /// In a string of an element, right behind a backslash or not.
     Text { depth: usize, is_escaped: bool },
@@ -42,7 +42,7 @@ impl ArrayDecoder {
         }
     }
 
-    /// Says that the body has ended, and starts afresh.
+    /// Ends the body, and starts afresh.
     pub fn end(&mut self) {
         *self = Self::with_limit(self.limit);
     }

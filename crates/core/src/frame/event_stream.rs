@@ -13,8 +13,8 @@ pub use headers::{HeaderValue, Headers};
 
 /// Reads AWS event-stream messages from pushed bytes.
 ///
-/// Both checksums are verified before anything is handed out. A damaged message whose length can be
-/// trusted is skipped; after a damaged prelude no further message can be found.
+/// Both checksums are verified before a message is handed out. A damaged message whose length can be trusted is
+/// skipped; after a damaged prelude no further message can be found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventStreamDecoder {
     limit: usize,
@@ -41,7 +41,7 @@ pub enum EncodeError {
     HeaderName,
     /// A header's value has more than 65,535 bytes.
     HeaderValue,
-    /// The message would have more bytes than its length field can say.
+    /// The message would have more bytes than its length field can express.
     TooLong,
 }
 
@@ -87,9 +87,9 @@ impl EventStreamDecoder {
         }
     }
 
-    /// Says that the body has ended, reports a message that it cut off, and starts afresh.
+    /// Ends the body, reports a message that it cut off, and starts afresh.
     ///
-    /// What came of such a message is not handed out: it could not be checked.
+    /// The bytes of such a message are not handed out, because its checksum is missing.
     pub fn end(&mut self, out: &mut dyn FnMut(Frame<'_>)) {
         if !self.message.is_empty() || self.skipping > 0 {
             out(Frame::Problem(FrameProblem::Unfinished));
@@ -181,11 +181,11 @@ impl fmt::Display for EncodeError {
 
 impl std::error::Error for EncodeError {}
 
-/// Appends one message to `out`; on an error nothing is appended.
+/// Appends one message to `out`; on an error `out` stays unchanged.
 ///
 /// # Errors
 ///
-/// When a header or the whole message is longer than the format can say.
+/// When a header or the whole message is longer than the format allows.
 pub fn encode_message(
     headers: &[(&str, HeaderValue<'_>)],
     payload: &[u8],
@@ -213,7 +213,7 @@ pub fn encode_message(
 ///
 /// # Errors
 ///
-/// When a part is longer than the format can say.
+/// When a part is longer than the format allows.
 pub fn encode_event(name: &str, json: &str, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     encode_json(":event-type", name, "event", json, out)
 }
@@ -222,7 +222,7 @@ pub fn encode_event(name: &str, json: &str, out: &mut Vec<u8>) -> Result<(), Enc
 ///
 /// # Errors
 ///
-/// When a part is longer than the format can say.
+/// When a part is longer than the format allows.
 pub fn encode_exception(name: &str, json: &str, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     encode_json(":exception-type", name, "exception", json, out)
 }
@@ -277,7 +277,7 @@ fn hand_out(message: &Message<'_>, out: &mut dyn FnMut(Frame<'_>)) {
     let (kind, name) = match headers.text(":message-type") {
         Some("exception") => (MessageKind::Exception, ":exception-type"),
         Some("error") => (MessageKind::Error, ":error-code"),
-        // A message that does not say what it is counts as an event.
+        // A message without a type counts as an event.
         Some(_) | None => (MessageKind::Event, ":event-type"),
     };
     let (payload, damaged) = text(message.payload, false);

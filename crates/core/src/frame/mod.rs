@@ -1,17 +1,16 @@
 //! Frames: bytes into server-sent events, JSON lines and AWS event-stream messages.
 //!
-//! A body is framed before any wire looks at it. Every decoder here is pushed: bytes of any size go
-//! in, frames come out as soon as their last byte has been seen, and they borrow from the pushed
-//! bytes wherever an event lies whole in them. Only a partial tail is carried over.
+//! A body is framed before any wire looks at it. Every decoder here is pushed: bytes of any size go in, frames come
+//! out as soon as their last byte has been seen, and they borrow from the pushed bytes wherever an event lies whole
+//! in them. Only a partial tail is carried over.
 //!
 //! # Laws
 //!
 //! - The frames do not depend on how the bytes were cut into pushes.
-//! - A decoder is a function of the bytes it has seen: after any cut it equals (`PartialEq`) the
-//!   decoder that saw them in one piece.
-//! - Memory is bounded by the event limit ([`DEFAULT_LIMIT`]), whatever an upstream sends.
-//! - No input is an error that ends the stream's story: what came is handed out, and a
-//!   [`Frame::Problem`] stands beside it.
+//! - A decoder is a function of the bytes it has seen: after any cut it equals (`PartialEq`) the decoder that saw
+//!   them in one piece.
+//! - Memory is bounded by the event limit ([`DEFAULT_LIMIT`]), for every input.
+//! - No input stops a stream with an error: the frames are handed out, and a [`Frame::Problem`] reports the fault.
 
 pub mod array;
 pub mod event_stream;
@@ -30,19 +29,19 @@ use event_stream::EventStreamDecoder;
 use ndjson::NdjsonDecoder;
 use sse::SseDecoder;
 
-/// The greatest size of one event in bytes where nobody chose another: 32 MiB.
+/// The default limit for the size of one event: 32 MiB.
 ///
 /// It is a guard against hostile upstreams, far above the largest honest event (a whole image).
 pub const DEFAULT_LIMIT: usize = 32 * 1024 * 1024;
 
-/// What a framing decoder hands out.
+/// The output of a framing decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// One event: a server-sent event, a JSON line or an AWS message.
     Event(Event<'a>),
     /// An SSE comment line. It carries nothing, but it shows that the upstream is alive.
     Comment,
-    /// Something is wrong with the bytes. The decoder goes on as far as that is possible.
+    /// The bytes are damaged. The decoder continues as far as possible.
     Problem(FrameProblem),
 }
 
@@ -51,14 +50,14 @@ pub enum Frame<'a> {
 pub struct Event<'a> {
     /// The event's name: SSE `event:`; AWS `:event-type`, `:exception-type` or `:error-code`.
     ///
-    /// `None` where the body gives none, which the SSE standard calls `message`.
+    /// `None` if the body has none, which the SSE standard calls `message`.
     pub event: Option<&'a str>,
     /// The event's data: the joined SSE `data:` lines, a JSON line, or an AWS payload.
     ///
     /// Bytes that are not UTF-8 have become U+FFFD. An AWS error without a payload has the text
     /// of `:error-message` here.
     pub data: &'a str,
-    /// The SSE last event id, which stays in force for later events; empty where there is none.
+    /// The SSE last event id, which stays in force for later events; empty by default.
     pub id: &'a str,
     /// The SSE reconnection time in milliseconds that the stream named last.
     pub retry: Option<u64>,
@@ -73,11 +72,11 @@ pub struct Event<'a> {
     pub unterminated: bool,
     /// The event reached the limit and its rest was dropped; a problem was reported before it.
     pub truncated: bool,
-    /// The event has bytes that are no UTF-8. Each run of them stands as U+FFFD.
+    /// The event has bytes that are no UTF-8. Each run of them becomes U+FFFD.
     pub damaged: bool,
 }
 
-/// What an AWS message says it is.
+/// The type of an AWS message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MessageKind {
     /// An event of the stream; also every SSE event and every JSON line.
@@ -89,11 +88,11 @@ pub enum MessageKind {
     Error,
 }
 
-/// What can be wrong with the bytes of a body.
+/// The possible faults in the bytes of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameProblem {
-    /// An event is longer than the limit. Text framings hand out what fits; an AWS message, which
-    /// cannot be checked in part, is skipped.
+    /// An event is longer than the limit. Text framings hand out the part that fits; an AWS message, which cannot be
+    /// checked in part, is skipped.
     TooLong {
         /// The limit in bytes.
         limit: usize,
@@ -163,7 +162,7 @@ impl Framer {
         }
     }
 
-    /// Says that the body has ended, hands out what is left, and is ready for a new body.
+    /// Ends the body, hands out the rest, and prepares for a new body.
     pub fn end(&mut self, out: &mut dyn FnMut(Frame<'_>)) {
         match self {
             Self::Array(decoder) => decoder.end(),
@@ -216,9 +215,9 @@ impl fmt::Display for FrameProblem {
     }
 }
 
-/// Whether a `Content-Type` header names server-sent events, whatever its case and parameters.
+/// Whether a `Content-Type` header names server-sent events, in any case and with any parameters.
 ///
-/// The charset parameter is of no account: an event stream is always UTF-8.
+/// The charset parameter is ignored: an event stream is always UTF-8.
 #[must_use]
 pub fn is_event_stream(content_type: &str) -> bool {
     media_type(content_type).eq_ignore_ascii_case("text/event-stream")
@@ -229,10 +228,10 @@ fn media_type(content_type: &str) -> &str {
     content_type.split_once(';').map_or(content_type, |(name, _)| name).trim_ascii()
 }
 
-/// Bytes as text, each maximal run of a broken character as one U+FFFD, and whether there is any. A truncated text says
-/// already that it is not whole.
+/// Bytes as text, each maximal run of a broken character as one U+FFFD, and whether there is any. A truncated text is
+/// already marked as incomplete.
 ///
-/// Where the limit cut the bytes, the character that it cut in two is left out.
+/// A character that the limit cut in two is left out.
 fn text(bytes: &[u8], truncated: bool) -> (Cow<'_, str>, bool) {
     match std::str::from_utf8(bytes) {
         Ok(text) => (Cow::Borrowed(text), false),
@@ -243,7 +242,7 @@ fn text(bytes: &[u8], truncated: bool) -> (Cow<'_, str>, bool) {
 #[cold]
 fn damaged_text(bytes: &[u8], truncated: bool) -> Cow<'_, str> {
     let cut = bytes.utf8_chunks().last().map_or(&[][..], |last| last.invalid());
-    // Of all broken bytes, only an unfinished character at the end is the work of the limit.
+    // Only an unfinished character at the end can come from the limit. Other broken bytes arrived broken.
     let unfinished = std::str::from_utf8(cut).is_err_and(|error| error.error_len().is_none());
     let kept = if truncated && unfinished { bytes.len() - cut.len() } else { bytes.len() };
     String::from_utf8_lossy(bytes.get(..kept).unwrap_or(bytes))

@@ -6,9 +6,8 @@ use super::{DEFAULT_LIMIT, Event, Frame, FrameProblem, recycle, text};
 
 /// Reads JSON lines from pushed bytes.
 ///
-/// A line ends with a line feed; a carriage return before it is dropped. Lines of nothing but white
-/// space are skipped. The last line of a body may lack its line feed: it is handed out at the end
-/// with [`Event::unterminated`].
+/// A line ends with a line feed; a carriage return before it is dropped. Lines of white space only are skipped. The
+/// last line of a body may lack its line feed: it is handed out at the end with [`Event::unterminated`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NdjsonDecoder {
     limit: usize,
@@ -45,7 +44,7 @@ impl NdjsonDecoder {
         self.extend(rest, out);
     }
 
-    /// Says that the body has ended, hands out a last line without line feed, and starts afresh.
+    /// Ends the body, hands out a last line without line feed, and starts afresh.
     pub fn end(&mut self, out: &mut dyn FnMut(Frame<'_>)) {
         self.end_line(true, out);
         *self = Self::with_limit(self.limit);

@@ -1,4 +1,4 @@
-//! The law of every pushed decoder: what it says does not depend on how the bytes were cut.
+//! The law of every pushed decoder: its output does not depend on how the bytes were cut.
 
 use std::fmt::Debug;
 
@@ -6,18 +6,18 @@ use std::fmt::Debug;
 pub(crate) trait Pushed: Clone + PartialEq + Debug {
     /// One item of its output, owned.
     type Out: Clone + PartialEq + Debug;
-    /// Pushes bytes and appends what came out.
+    /// Pushes bytes and appends the output.
     fn push(&mut self, bytes: &[u8], out: &mut Vec<Self::Out>);
-    /// Ends the body and appends what came out.
+    /// Ends the body and appends the output.
     fn end(&mut self, out: &mut Vec<Self::Out>);
 }
 
-/// Holds a decoder to the law on one body and returns what the body gives.
+/// Checks the law for a decoder on one body, and returns the output for the body.
 ///
-/// The body goes in whole, byte by byte, cut in two and in 100 seeded random partitions. A body of
-/// up to [`SHORT`] bytes is cut in two everywhere, from its first byte to its end. In a longer one
-/// each stretch between two outputs is cut: it starts from the state before the stretch and has to
-/// reach the state after it, which by induction says the same for the whole body in linear time.
+/// The body goes in whole, byte by byte, cut in two and in 100 seeded random partitions. A body of up to [`SHORT`]
+/// bytes is cut in two everywhere, from its first byte to its end. In a longer one each stretch between two outputs
+/// is cut: it starts from the state before the stretch and has to reach the state after it, which by induction proves
+/// the same for the whole body in linear time.
 pub(crate) fn check<D: Pushed>(fresh: &D, body: &[u8]) -> Vec<D::Out> {
     let whole = run(fresh, [body]);
     let marks = byte_by_byte(fresh, body, &whole);
@@ -62,8 +62,7 @@ fn run<'b, D: Pushed>(fresh: &D, pieces: impl IntoIterator<Item = &'b [u8]>) -> 
     out
 }
 
-/// Pushes single bytes; a mark stands at the start, after each byte that gave output, and at the
-/// end of the body.
+/// Pushes single bytes, and makes a mark at the start, after each byte that gave output, and at the end of the body.
 fn byte_by_byte<D: Pushed>(fresh: &D, body: &[u8], whole: &[D::Out]) -> Vec<Mark<D>> {
     let mut decoder = fresh.clone();
     let mut marks = vec![Mark { at: 0, state: fresh.clone(), out: Vec::new() }];

@@ -10,9 +10,8 @@ use super::{DEFAULT_LIMIT, Event, Frame, FrameProblem, MessageKind, recycle, tex
 
 /// Reads server-sent events from pushed bytes.
 ///
-/// The state is a function of the bytes seen so far and of nothing else. The bytes of an
-/// unfinished line go straight to the field that they belong to, so comments and unknown fields of
-/// any length need no memory, and each byte is looked at once, however small the reads are.
+/// The state depends only on the bytes seen so far. The bytes of an unfinished line go straight to their field, so
+/// comments and unknown fields of any length need no memory, and each byte is read once, even in small reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SseDecoder {
     limit: usize,
@@ -76,10 +75,9 @@ impl SseDecoder {
         self.extend_line(rest, out);
     }
 
-    /// Says that the body has ended, hands out an event that it cut off, and starts afresh.
+    /// Ends the body, hands out an event that it cut off, and starts afresh.
     ///
-    /// An event without its blank line is handed out with [`Event::unterminated`]; the standard
-    /// would discard it.
+    /// An event without its blank line is handed out with [`Event::unterminated`]; the standard would discard it.
     pub fn end(&mut self, out: &mut dyn FnMut(Frame<'_>)) {
         if self.line != Line::Start {
             self.end_line(out);
@@ -183,7 +181,7 @@ impl SseDecoder {
         self.limit.saturating_sub(used)
     }
 
-    /// Copies what is borrowed from the push, because the event goes on after it.
+    /// Copies the parts that are borrowed from the push, because the event goes on after it.
     fn keep(&mut self, held: &mut Held<'_>) {
         if let Some(name) = held.name.take() {
             self.name.clear();
@@ -393,14 +391,14 @@ const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 /// The length of `event` and `retry`; a longer name is an unknown field.
 const LONGEST_NAME: usize = 5;
 
-/// Where in a line the last push ended.
+/// The place in a line at which the last push ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     /// Before its first byte.
     Start,
     /// In a field name that may still become a known one.
     Name,
-    /// After the colon, where one space is dropped.
+    /// After the colon; one space is dropped here.
     Colon(Field),
     /// In the value.
     Value(Field),
@@ -445,7 +443,7 @@ impl Held<'_> {
     }
 }
 
-/// A number of ASCII digits only; anything else is none.
+/// Parses a number of ASCII digits only; other texts give `None`.
 fn decimal(digits: &[u8]) -> Option<u64> {
     if !digits.iter().all(u8::is_ascii_digit) {
         return None;

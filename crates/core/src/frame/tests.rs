@@ -60,12 +60,12 @@ impl Pushed for Framer {
     }
 }
 
-/// What a body gives, after it was held to the split law.
+/// The frames of a body, after a check of the split law.
 fn frames(framing: Framing, body: impl AsRef<[u8]>) -> Vec<Seen> {
     check(&Framer::new(framing), body.as_ref())
 }
 
-/// What a body gives at a limit, after it was held to the split law.
+/// The frames of a body at a limit, after a check of the split law.
 fn frames_within(limit: usize, framing: Framing, body: impl AsRef<[u8]>) -> Vec<Seen> {
     check(&Framer::with_limit(framing, limit), body.as_ref())
 }

@@ -7,13 +7,13 @@ use crate::settings::{Budget, Effort, Resolved, Source};
 
 use super::off::is_off;
 
-/// The parameter that changes where thinking goes off for a forced choice.
+/// The parameter that changes if thinking goes off for a forced choice.
 pub(crate) const THINKING: &str = "reasoning.enabled";
 
 /// Why a forced choice and thinking that the user set do not go together.
 pub(crate) const CONFLICT: &str = "cannot be forced to call a tool while it thinks, and `reasoning` is set to think; leave one of them out";
 
-/// What becomes of a tool choice.
+/// The fate of a tool choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// It goes as it is.
@@ -26,7 +26,7 @@ pub(crate) enum Choice {
     Conflict,
 }
 
-/// Decides about the tool choice of a request. With `is_own` it stands on the model's own wire: a choice that the model
+/// Decides about the tool choice of a request. With `is_own` it is on the model's own wire: a choice that the model
 /// never takes is a guarantee there, and the provider refuses it.
 pub(crate) fn choice(
     request: &Request,
@@ -77,7 +77,7 @@ fn is_on(request: &Request, target: &Target, settings: &Resolved, is_own: bool) 
     if ask.enabled == Some(false) || ask.effort == Some(Effort::None) {
         return form.off.is_none() && form.default_on;
     }
-    // An effort alone switches nothing on where it stands beside the switch.
+    // With a separate switch, an effort alone does not switch thinking on.
     let is_asked = ask.enabled == Some(true)
         || ask.max_tokens.is_some()
         || ask.effort.is_some() && !is_own

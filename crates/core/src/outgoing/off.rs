@@ -1,11 +1,11 @@
-//! A body that says that nothing is to be thought, and nothing against that.
+//! Bodies with thinking switched off, and without contradicting members.
 
 use crate::allowance::{can_be_lowered, can_be_off};
 use crate::json::{Doc, Raw, Val};
 use crate::provider::ModelRule;
 use crate::settings::{Effort, Resolved};
 
-/// Where a caller may say how much to think, beside the places that the rule of the model names.
+/// The places for an amount of thinking, in addition to the places that the model's rule names.
 const PLACES: [&str; 7] = [
     "reasoning_effort",
     "thinking_budget",
@@ -16,8 +16,9 @@ const PLACES: [&str; 7] = [
     "thinking.display",
 ];
 
-/// A body whose settings switch thinking off, without what else it says about how much to think; `None` where nothing
-/// of it has to change. Where silence means off and the rule has no word for it, what switches thinking on goes as well.
+/// A body whose settings switch thinking off, without other members about the amount of thinking; `None` if no change
+/// is needed. If the model does not think by default and its rule has no word for off, members that switch thinking
+/// on are removed as well.
 pub(crate) fn without_contradiction(
     body: &str,
     rule: &ModelRule,
@@ -55,18 +56,18 @@ pub(crate) fn without_member(body: &str, path: &str) -> Option<String> {
     without(doc.root(), &path, None).map(|left| left.as_str().to_owned())
 }
 
-/// Whether nothing is to be thought.
+/// Whether the settings switch thinking off.
 pub(super) fn is_off(settings: &Resolved) -> bool {
     !settings.enabled.value || settings.effort.value == Some(Effort::None)
 }
 
-/// Whether nothing is to be thought, and the rule has no word for that or for little: the caller's own words are all that
-/// there is.
+/// Whether the settings switch thinking off but the rule has no word for off or for a low effort, so that only the
+/// caller's own words remain.
 pub(crate) fn can_only_be_asked(rule: &ModelRule, settings: &Resolved) -> bool {
     is_off(settings) && !can_be_off(rule) && !can_be_lowered(rule)
 }
 
-/// The paths of all that stands in an object and is none itself.
+/// Collects the paths of all members of an object that are not objects themselves.
 fn leaves(object: Val<'_>, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
     for (key, value) in object.entries() {
         path.push(key.into_owned());
@@ -78,8 +79,8 @@ fn leaves(object: Val<'_>, path: &mut Vec<String>, found: &mut Vec<Vec<String>>)
     }
 }
 
-/// An object without the members at this path but for what `off` says there, and without the objects that become empty
-/// by that; `None` where there are none.
+/// An object without the members at this path, except those in `off`, and without the objects that so become empty;
+/// `None` if the object has no such members.
 fn without(object: Val<'_>, path: &[String], off: Option<Val<'_>>) -> Option<Raw> {
     let (name, rest) = path.split_first()?;
     let mut has_any = false;
@@ -141,7 +142,7 @@ mod tests {
                 Some(r#"{"contents":[]}"#),
             ),
             ("google", None, "gemini-2.5-flash-lite", r#"{"generationConfig":{"topK":1}}"#, None),
-            // What the rule says for off stays, as it is spelled there.
+            // The rule's own members for off stay, as they are spelled there.
             (
                 "google",
                 None,
@@ -163,7 +164,7 @@ mod tests {
                 r#"{"additionalModelRequestFields":{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"high"}},"a":1}"#,
                 Some(r#"{"a":1}"#),
             ),
-            // It cannot be told.
+            // The rule has no form for off.
             ("deepseek", None, "deepseek-reasoner", r#"{"reasoning_effort":"high"}"#, None),
         ] {
             let rule = Target::built_in(provider, wire, model).unwrap().rule;

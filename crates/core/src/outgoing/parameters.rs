@@ -1,10 +1,12 @@
-//! The parameters about thinking in the form that the model takes: one function for settings and callers, on every face.
+//! The parameters about thinking in the form that the model takes: one function for settings and callers, on every
+//! face.
 //!
 //! Settings go before the caller. On the caller's own wire its words stay as they are, and only settings are adapted.
 //!
-//! - An effort becomes the nearest word of the model; where the model knows only budgets a budget, and the other way round.
-//! - Off is said in the model's own form. A model that cannot be off thinks as little as it can.
-//! - Nothing is sent to a model that has no form for it; a model that nobody knows gets a caller's words as they are.
+//! - An effort becomes the nearest word of the model, or a budget if the model knows only budgets; a budget becomes
+//!   an effort if the model knows only efforts.
+//! - Off is written in the model's own form. A model that cannot be off thinks as little as it can.
+//! - A model without a form gets no parameter; an unknown model gets the caller's words as they are.
 
 use super::off::{can_only_be_asked, is_off};
 use crate::allowance::{can_be_off, lower};
@@ -15,18 +17,18 @@ use crate::request::{ReasoningAsk, Request};
 use crate::settings::{Budget, Effort, Key, Resolved};
 use crate::wire::budget_below;
 
-/// What goes into a body beside the messages.
+/// The parameters that are added to a body beside the messages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parameters {
     /// JSON objects that are merged into the body.
     pub(crate) patches: Vec<Raw>,
-    /// Objects that only say what the body does not say by itself.
+    /// Objects for members that the body lacks.
     pub(super) fill: Vec<Raw>,
-    /// The cap on all tokens, where a thought needs a greater one.
+    /// The cap on all tokens, if a thought needs a greater one.
     pub(super) max_tokens: Option<u64>,
-    /// The parameters that say something else than was asked for.
+    /// The parameters that differ from the requested ones.
     pub(crate) adapted: Vec<&'static str>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub(crate) warnings: Vec<Problem>,
 }
 
@@ -46,14 +48,14 @@ impl Parameters {
         self.warnings.push(Problem::new(ProblemCode::Fallback, message));
     }
 
-    /// Counts a parameter and says in a sentence what became of it.
+    /// Counts a parameter and warns of its change in a sentence.
     pub(super) fn adapted(&mut self, name: &'static str, what: &str) {
         self.count(name);
         self.warn(name, what);
     }
 }
 
-/// What is wanted of the model's thinking.
+/// The wish of settings and caller about the model's thinking.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wish {
     off: bool,
@@ -89,7 +91,7 @@ impl Wish {
             is_callers,
             show: show.value && may_ask(show.is_explicit()) || ask.show == Some(true),
         };
-        // Thinking that a caller only switches on has no degree; where the model wants one, the middle stands for it.
+        // If a caller only switches thinking on but the model wants a degree, the middle is used.
         let form = &target.rule.thinking;
         let is_bare = said.enabled == Some(true) && wish.effort.is_none() && wish.budget.is_none();
         if is_bare && form.effort.is_none() && form.budget.is_some() {
@@ -99,8 +101,8 @@ impl Wish {
     }
 }
 
-/// Brings what settings and caller want into the form of the model. With `is_own` the request's own words stand in the body
-/// as they are.
+/// Converts the wishes of settings and caller into the form of the model. With `is_own` the body already contains the
+/// caller's own parameters.
 pub(super) fn adapt(
     request: &Request,
     target: &Target,
@@ -110,7 +112,7 @@ pub(super) fn adapt(
     let rule = &target.rule;
     let wish = Wish::of(request, target, settings, is_own);
     let mut asks = Parameters::default();
-    // They also shape the answer (thoughts in a field of their own), so they go out whatever is sent back.
+    // Flags also shape the answer (thoughts in a field of their own), so they are always sent.
     asks.fill.extend(rule.contract.flags.and_then(|flags| Raw::parse(flags).ok()));
     if wish.off {
         switch_off(rule, settings, request, &mut asks, is_own);
@@ -121,7 +123,8 @@ pub(super) fn adapt(
     asks
 }
 
-/// Takes out of a request what its parameters say in the form of the model, so that nothing speaks against it.
+/// Removes members from a request that its parameters replace in the model's form, so that no member contradicts
+/// them.
 pub(super) fn settle(request: &mut Request, target: &Target, settings: &Resolved, is_own: bool) {
     let rule = &target.rule;
     let is_off_here = is_off(settings);
@@ -136,13 +139,13 @@ pub(super) fn settle(request: &mut Request, target: &Target, settings: &Resolved
     }
 }
 
-/// Whether anything is known of how the model thinks.
+/// Whether the model's form of thinking is known.
 const fn has_form(form: &ThinkingForm) -> bool {
     form.default_on || form.on.is_some() || form.effort.is_some() || form.budget.is_some()
 }
 
-/// Where silence means off, it takes a word only against a caller that asks for thinking. Of a model that cannot be off,
-/// the least is wanted.
+/// If the model does not think by default, the switch is sent only against a caller that asks for thinking. A model
+/// that cannot be switched off gets the lowest effort.
 fn switch_off(
     rule: &ModelRule,
     settings: &Resolved,
@@ -163,7 +166,7 @@ fn switch_off(
     if !form.default_on && (form.on.is_some() || rule.is_thoughtless()) {
         return;
     }
-    // Nobody knows what a model refuses that is only assumed to think.
+    // The model is only assumed to think, so it is unknown which parameters it refuses.
     match (form.effort.filter(|_| form.default_on), form.budget.filter(|_| form.default_on)) {
         (Some(form), _) => {
             if let Some(word) = form.word(Effort::None) {
@@ -190,11 +193,11 @@ fn switch_off(
 const NO_EFFORT: &str = "has no way to be told an effort, so none is sent";
 const NO_CAP: &str = "has no cap on thinking tokens, so none is sent";
 
-/// Says on, and how much.
+/// Adds the switch and the amount of thinking.
 fn amount(rule: &ModelRule, wish: Wish, request: &Request, asks: &mut Parameters) {
     let form = &rule.thinking;
     if !has_form(form) {
-        // A caller's words go to a model that nobody knows as they are.
+        // An unknown model gets the caller's words as they are.
         if !wish.is_callers || rule.is_thoughtless() {
             unsaid(wish, asks);
         }
@@ -216,7 +219,7 @@ fn amount(rule: &ModelRule, wish: Wish, request: &Request, asks: &mut Parameters
                 cap(form, tokens, wish, request, asks);
             }
         }
-        // What is said in words elsewhere is a number here; a number that was said goes before.
+        // An effort becomes a number of tokens here; an explicit number takes precedence.
         (None, Some(form)) => {
             let for_effort = wish.effort.map(|effort| tokens_for(effort, form, request));
             if let Some(tokens) = wish.budget.or(for_effort) {
@@ -230,7 +233,7 @@ fn amount(rule: &ModelRule, wish: Wish, request: &Request, asks: &mut Parameters
     }
 }
 
-/// Says how much to a model that knows no budgets.
+/// Adds the amount for a model without budgets.
 fn in_words(form: &EffortForm, wish: Wish, asks: &mut Parameters) {
     let budget = Key::MaxTokens.as_str();
     if let Some(wanted) = wish.effort {
@@ -246,7 +249,7 @@ fn in_words(form: &EffortForm, wish: Wish, asks: &mut Parameters) {
     }
 }
 
-/// Says of an amount that the model has no way to be told it.
+/// Reports that the model has no field for an amount.
 fn unsaid(wish: Wish, asks: &mut Parameters) {
     if wish.effort.is_some() {
         asks.adapted(Key::Effort.as_str(), NO_EFFORT);
@@ -274,7 +277,7 @@ fn word(form: &EffortForm, wanted: Effort, asks: &mut Parameters) {
     }
 }
 
-/// The effort that a budget stands for, the other way round than [`tokens_for`].
+/// The effort for a budget: the inverse of [`tokens_for`].
 fn effort_for(tokens: u64) -> Effort {
     match tokens {
         0..=1_024 => Effort::Minimal,
@@ -286,8 +289,8 @@ fn effort_for(tokens: u64) -> Effort {
     }
 }
 
-/// The budget that stands for an effort: each step doubles the one below. Where the caller caps all tokens, room for the
-/// answer is left below that cap if the least budget allows it.
+/// The budget for an effort: each step doubles the one below. If the caller caps all tokens, room for the answer is
+/// left below that cap, as far as the least budget allows it.
 fn tokens_for(effort: Effort, form: &BudgetForm, request: &Request) -> u64 {
     let tokens = match effort {
         Effort::None | Effort::Minimal => 1_024,
@@ -304,7 +307,7 @@ fn tokens_for(effort: Effort, form: &BudgetForm, request: &Request) -> u64 {
 }
 
 fn cap(form: &BudgetForm, wanted: u64, wish: Wish, request: &Request, asks: &mut Parameters) {
-    /// Room for the answer beside the thought, where the caller named no cap of its own.
+    /// Room for the answer beside the thought, if the caller has no cap of its own.
     const ROOM: u64 = 8_192;
     let mut tokens = wanted.clamp(form.min, form.max.max(form.min));
     if let Some(cap) = request.max_tokens.filter(|_| wish.is_callers && form.below_max_tokens) {

@@ -6,7 +6,7 @@
 //!                            └─> the driver's own sink: a screen, metrics
 //! ```
 //!
-//! All readers of answers use a [`Pipeline`], and add no reading of their own:
+//! All readers of answers use a [`Pipeline`], and do not read bodies themselves:
 //!
 //! | reader | rule for reading | output |
 //! | --- | --- | --- |

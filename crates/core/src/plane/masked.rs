@@ -1,4 +1,4 @@
-//! Text that people may see: with `<REDACTED>` spans hidden first, and then what is secret.
+//! Text that people may see: `<REDACTED>` spans are hidden first, then secrets.
 
 use crate::tags::{Redactor, redacted};
 use std::fmt;
@@ -13,7 +13,7 @@ pub trait Maskable {
 
 /// A value that went through [`Masker`]: the only thing that logs, traces and views take.
 ///
-/// There is no other way to make one, and none to put something else in:
+/// There is no other way to make one, and no way to replace its content:
 ///
 /// ```
 /// use thinkthrough_mask::{Masker, Tiers};
@@ -26,7 +26,7 @@ pub trait Maskable {
 /// assert!(log(&line).starts_with("password=[masked:password:"));
 /// ```
 ///
-/// Plain text cannot go where masked text is wanted:
+/// Plain text cannot be used as masked text:
 ///
 /// ```compile_fail,E0308
 /// use thinkthrough_core::plane::Masked;
@@ -34,7 +34,7 @@ pub trait Maskable {
 /// log(&"pin 1234".to_owned());
 /// ```
 ///
-/// nor be called masked by whoever holds it:
+/// nor can its holder declare it masked:
 ///
 /// ```compile_fail,E0423
 /// use thinkthrough_core::plane::Masked;
@@ -58,7 +58,7 @@ pub trait Maskable {
 pub struct Masked<T>(T);
 
 impl<T: Maskable> Masked<T> {
-    /// What `masker` makes of the value.
+    /// Masks the value by `masker`.
     #[must_use]
     pub fn by(masker: &Masker, value: &T) -> Self {
         Masked(value.masked(masker))
@@ -66,21 +66,21 @@ impl<T: Maskable> Masked<T> {
 }
 
 impl Masked<String> {
-    /// A text that stands in the program itself, and so holds nobody's secret.
+    /// A text from the program itself, which cannot hold a user's secret.
     #[must_use]
     pub fn fixed(text: &'static str) -> Self {
         Masked(text.to_owned())
     }
 
-    /// The beginning of a text of which the rest is not known: without its end, where that may be the beginning of a
+    /// The masked beginning of a text whose rest is unknown; its end is left out if it may be the beginning of a
     /// secret.
     #[must_use]
     pub fn beginning(masker: &Masker, text: &str) -> Self {
         MaskedText::new(masker).push(text)
     }
 
-    /// Text that was masked in pieces, as one. Whoever cuts a text must see to it that no secret is cut in two: a
-    /// masker of streams does.
+    /// Text that was masked in pieces, as one. The caller must not have cut a secret in two; a masker of streams
+    /// takes care of that.
     #[must_use]
     pub fn joined(pieces: impl IntoIterator<Item = Masked<String>>) -> Self {
         Masked(pieces.into_iter().map(|piece| piece.0).collect())
@@ -101,7 +101,7 @@ impl<T> Masked<T> {
     }
 }
 
-/// Text that is masked while it comes: for views of what is not yet whole.
+/// Text that is masked while it arrives: for views of unfinished text.
 #[derive(Debug)]
 pub struct MaskedText {
     redactor: Redactor,
@@ -118,7 +118,7 @@ impl MaskedText {
         MaskedText { redactor, stream, left: Vec::new() }
     }
 
-    /// What is certain after this piece; joined with [`Masked::joined`], all pieces are the masked text.
+    /// Takes a piece, and returns all certain text; the results joined with [`Masked::joined`] are the masked text.
     pub fn push(&mut self, piece: &str) -> Masked<String> {
         let mut plain = String::with_capacity(piece.len());
         self.redactor.push(piece, &mut plain);
@@ -126,7 +126,7 @@ impl MaskedText {
         self.letters()
     }
 
-    /// The rest, behind the text's end. What is pushed then is another text.
+    /// The rest, behind the text's end. The next piece begins another text.
     pub fn end(&mut self) -> Masked<String> {
         let mut plain = String::new();
         self.redactor.end(&mut plain);
@@ -136,8 +136,8 @@ impl MaskedText {
         Masked(String::from_utf8_lossy(&rest).into_owned())
     }
 
-    /// What is held back and is no part of a secret or a span, whatever follows: for whoever has waited long enough. The
-    /// public beginning of a secret or of a tag may be out then; what it covers never is.
+    /// The held text that cannot be part of a secret or a span, for callers that do not want to wait longer. The
+    /// public beginning of a secret or of a tag may be out then, but never the covered part.
     pub fn flush(&mut self) -> Masked<String> {
         let mut plain = String::new();
         self.redactor.flush(&mut plain);
@@ -152,7 +152,7 @@ impl MaskedText {
         self.redactor.held() + self.stream.held() + self.left.len()
     }
 
-    /// What came out, up to its last whole letter.
+    /// The output up to its last whole letter.
     fn letters(&mut self) -> Masked<String> {
         let whole = match std::str::from_utf8(&self.left) {
             Ok(text) => text.len(),
@@ -163,8 +163,8 @@ impl MaskedText {
     }
 }
 
-/// What came of a text while nobody listened: not masked, but enough of its end is kept that whoever listens from some
-/// place on hears nothing of a secret or a span that began before it.
+/// An unmasked text that has no listener yet. It keeps enough of its end that a listener who joins later receives no
+/// part of a secret or span that began earlier.
 #[derive(Clone, Debug, Default)]
 pub struct Unheard {
     redactor: Redactor,
@@ -172,7 +172,7 @@ pub struct Unheard {
 }
 
 impl Unheard {
-    /// So many bytes of the end are kept: more than the longest secret that has a form, a private key.
+    /// The number of bytes that are kept of the end: more than the longest secret with a form, a private key.
     const TAIL: usize = 16 * 1024;
 
     /// The next piece of the text.
@@ -192,7 +192,7 @@ impl Unheard {
         self.tail.is_empty() && self.redactor.held() == 0
     }
 
-    /// The text from here on, masked: what came before is not said, but for a word that was open.
+    /// The masked text from here on; earlier text is left out, except for an unfinished word.
     #[must_use]
     pub fn listen(&self, masker: &Masker) -> MaskedText {
         let mut text = MaskedText::new(masker);

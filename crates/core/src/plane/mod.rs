@@ -2,7 +2,7 @@
 //!
 //! - The *wire*: untouched bytes on their way. Plain types.
 //! - The *vault*: exact bytes under lock, for restoration only. [`Sealed`].
-//! - *Traces*, logs and views: what people see. They take [`Masked`] only.
+//! - *Traces*, logs and views: the data that people see. They take [`Masked`] only.
 //!
 //! Everything in vault and traces belongs to a [`Tenant`].
 

@@ -14,31 +14,31 @@ pub trait Exact: Sized {
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
 }
 
-/// Locks bytes. Implemented where the keys are; this crate knows no cryptography.
+/// Locks bytes. Implemented by the holder of the keys; this crate knows no cryptography.
 pub trait Seal {
-    /// Encrypts `plain`, bound to `aad` (it can only be opened with the same), under the key that is current.
-    /// Gives the key's id, and everything but key and `aad` that opening needs (nonce, ciphertext, tag).
+    /// Encrypts `plain`, bound to `aad` (it can only be opened with the same), under the key that is current. Gives
+    /// the key's id, and everything but key and `aad` that opening needs (nonce, ciphertext, tag).
     ///
     /// # Errors
-    /// When the key cannot be had.
+    /// When no key is available.
     fn seal(&self, plain: Vec<u8>, aad: &[u8]) -> Result<(u32, Vec<u8>), SealError>;
 }
 
-/// Unlocks bytes: the capability that only restoration is given. Implemented where the keys are.
+/// Unlocks bytes: the capability that only restoration is given. Implemented by the holder of the keys.
 pub trait Open {
-    /// Decrypts what [`Seal::seal`] gave under the key of this id and the same `aad`.
+    /// Decrypts the bytes of [`Seal::seal`] under the key of this id and the same `aad`.
     ///
     /// # Errors
-    /// When the key is gone, or the bytes are not what was sealed for this place.
+    /// When the key is gone, or the bytes were not sealed for this place.
     fn open(&self, key: u32, sealed: &[u8], aad: &[u8]) -> Result<Vec<u8>, SealError>;
 }
 
-/// Why something cannot be sealed or opened.
+/// Errors of sealing and opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SealError {
     /// The key of this id is not there: it was erased, or never was.
     KeyGone(u32),
-    /// The bytes are not those that were sealed for this place: altered, moved, or under another key.
+    /// The bytes were not sealed for this place: altered, moved, or under another key.
     Altered,
     /// They were opened, and are not a value of the wanted kind.
     Malformed,
@@ -46,21 +46,21 @@ pub enum SealError {
     Unavailable,
 }
 
-/// What a sealed value is bound to: opened at any other place, it stays shut.
+/// The place that a sealed value is bound to: it cannot be opened for any other place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
-    /// Whose it is.
+    /// The owner.
     pub tenant: &'a Tenant,
     /// The record's id.
     pub record: &'a str,
-    /// Where the thought came from.
+    /// The origin of the thought.
     pub origin: &'a Origin,
-    /// Which of the record's sealed values it is.
+    /// The index among the record's sealed values.
     pub position: u32,
 }
 
 impl Place<'_> {
-    /// The place as bytes; two places never give the same ones, because each part says its length.
+    /// The place as bytes; two places never give the same bytes, because each part has its length before it.
     #[must_use]
     pub fn aad(&self) -> Vec<u8> {
         const VERSION: u8 = 1;
@@ -82,7 +82,7 @@ impl Place<'_> {
 
 /// A value that only its key opens. Copies of it are copies of the ciphertext.
 ///
-/// It cannot be shown, however carelessly it is handled:
+/// It cannot be printed:
 ///
 /// ```compile_fail,E0277
 /// fn log(thought: thinkthrough_core::plane::Sealed<String>) {
@@ -96,7 +96,7 @@ impl Place<'_> {
 /// }
 /// ```
 ///
-/// It is not what views take:
+/// Views do not take it:
 ///
 /// ```compile_fail,E0308
 /// use thinkthrough_core::plane::{Masked, Sealed};
@@ -106,7 +106,7 @@ impl Place<'_> {
 /// }
 /// ```
 ///
-/// And without the capability there is nothing to call:
+/// It cannot be opened without the capability:
 ///
 /// ```compile_fail,E0061
 /// use thinkthrough_core::plane::{Place, Sealed};
@@ -121,7 +121,7 @@ pub struct Sealed<T> {
 }
 
 impl<T> Sealed<T> {
-    /// What a store kept: the id of the key, and the bytes.
+    /// A value from a store: the id of the key, and the bytes.
     #[must_use]
     pub fn stored(key: u32, bytes: impl Into<Box<[u8]>>) -> Self {
         Sealed { key, bytes: bytes.into(), value: PhantomData }
@@ -144,7 +144,7 @@ impl<T: Exact> Sealed<T> {
     /// Locks a value for its place.
     ///
     /// # Errors
-    /// When the key cannot be had.
+    /// When no key is available.
     pub fn seal(value: T, place: &Place<'_>, with: &dyn Seal) -> Result<Self, SealError> {
         let plain = value.to_bytes();
         // A thought may be large: it is not held beside its bytes.
@@ -156,7 +156,7 @@ impl<T: Exact> Sealed<T> {
     /// Unlocks the value of this place.
     ///
     /// # Errors
-    /// When the key is gone, or this is not what was sealed for this place.
+    /// When the key is gone, or the bytes were not sealed for this place.
     pub fn open(&self, place: &Place<'_>, with: &dyn Open) -> Result<T, SealError> {
         let plain = with.open(self.key, &self.bytes, &place.aad())?;
         T::from_bytes(&plain).ok_or(SealError::Malformed)
@@ -177,7 +177,7 @@ impl<T> Clone for Sealed<T> {
     }
 }
 
-/// Equal ciphertexts; nothing is opened for it.
+/// Compares ciphertexts, without opening them.
 impl<T> PartialEq for Sealed<T> {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key && self.bytes == other.bytes

@@ -1,11 +1,11 @@
-//! Who owns records.
+//! The owner of records.
 
 use std::fmt;
 
 /// The owner of records: a name, never a credential. Two tenants share nothing.
 ///
-/// A credential cannot become a name by accident: a gateway key has a name of its own, and for a credential that only
-/// passes through, a keyed digest stands ([`Tenant::digest`]).
+/// A credential cannot become a name by accident: a gateway key has a name of its own, and a credential that only
+/// passes through is represented by a keyed digest ([`Tenant::digest`]).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tenant(Box<str>);
 
@@ -14,13 +14,13 @@ pub struct Tenant(Box<str>);
 pub enum TenantError {
     /// It is empty, longer than 128 bytes, or has control characters or white space at an end.
     Malformed,
-    /// It begins like the names that stand for credentials, or is the one of local callers.
+    /// It begins like the names of credentials, or is the name of local callers.
     Reserved,
 }
 
 impl Tenant {
     const LOCAL: &'static str = "local";
-    /// No name that somebody chose begins so.
+    /// Names that people choose never begin with this prefix.
     const DIGEST: &'static str = "credential:";
 
     /// Callers on this machine that have no key.
@@ -32,7 +32,7 @@ impl Tenant {
     /// The owner of the gateway key of this name.
     ///
     /// # Errors
-    /// When the name is empty, too long, not printable, or stands for something else.
+    /// When the name is empty, too long, not printable, or reserved.
     pub fn named(name: &str) -> Result<Self, TenantError> {
         if name == Tenant::LOCAL || name.starts_with(Tenant::DIGEST) {
             return Err(TenantError::Reserved);
@@ -40,8 +40,8 @@ impl Tenant {
         Tenant::stored(name)
     }
 
-    /// Whoever brings the credential with this keyed digest, at one upstream endpoint. The digest's key must be the
-    /// installation's own secret, or the name would tell the credential to whoever can guess it.
+    /// The bearer of the credential with this keyed digest, at one upstream endpoint. The digest's key must be the
+    /// installation's own secret, or the name would reveal the credential to everyone who can guess it.
     #[must_use]
     pub fn digest(digest: &[u8; 32]) -> Self {
         use fmt::Write as _;
@@ -53,7 +53,7 @@ impl Tenant {
         Tenant(name.into())
     }
 
-    /// Whether a credential stands behind it, which anybody may have made up, and not a name that somebody gave.
+    /// Whether the tenant is a credential, which anyone may have made up, instead of a configured name.
     #[must_use]
     pub fn is_credential(&self) -> bool {
         self.0.starts_with(Tenant::DIGEST)
@@ -78,7 +78,7 @@ impl Tenant {
     }
 }
 
-/// Only the name: there is nothing else in it.
+/// Shows only the name, the whole content.
 impl fmt::Debug for Tenant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.as_str(), f)

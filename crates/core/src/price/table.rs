@@ -2,10 +2,10 @@
 
 use super::{Day, Price, Rates, micro};
 
-/// A section for each provider; the front of the file says what stands in a line.
+/// A section for each provider; the front of the file describes its lines.
 const TABLE: &str = include_str!("prices.tsv");
 
-/// A line that says whose the following ones are.
+/// A line that names the provider of the following lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Section {
     pub(super) provider: &'static str,
@@ -44,7 +44,7 @@ pub(super) fn lines() -> impl Iterator<Item = (Section, &'static str)> {
     })
 }
 
-/// What stands behind a name; `None` if it is no price.
+/// Parses the price behind a name; `None` if it is not a price.
 pub(super) fn price(text: &str, section: Section) -> Option<Price> {
     let mut groups = text.split("\t>");
     let mut price =

@@ -26,7 +26,7 @@ fn usage(input: u64, output: u64, cached: Option<u64>) -> Usage {
 fn each_kind_of_token_has_its_price() {
     assert_eq!(PRICE.of(&usage(1_000_000, 100_000, Some(400_000))), Some(2_400_000));
     assert_eq!(PRICE.of(&Usage { input_tokens: Some(1), ..Usage::default() }), None);
-    // A part of a micro-dollar is a whole one: what is spent is never less than what it cost.
+    // A part of a micro-dollar counts as a whole one, so that the spent amount is never less than the cost.
     assert_eq!(PRICE.of(&usage(0, 0, None)), Some(0));
     let cheap = Price { rates: Rates { input: 1, output: 1, ..Rates::default() }, ..PRICE };
     assert_eq!(cheap.of(&usage(1, 1, None)), Some(1));
@@ -102,7 +102,7 @@ fn each_line_of_the_table_is_a_price_of_a_provider_that_there_is() {
             section.provider
         );
         assert_eq!(Price::built_in(section.provider, name), Some(price), "{name}");
-        // What a cache gave costs no more than what it did not give, in all price lists that there are.
+        // Cached tokens cost no more than uncached ones, in all existing price lists.
         assert!(price.rates.cache_read.is_none_or(|read| read <= price.rates.input), "{line}");
     }
     assert!(names.len() > 1_200, "{}", names.len());
@@ -116,7 +116,7 @@ fn a_model_is_found_by_its_name_with_and_without_a_date() {
     assert_eq!(of("openai", "gpt-5-pro"), Some(120_000_000));
     assert_eq!(of("anthropic", "claude-opus-4-5-20251101"), Some(25_000_000));
     assert_eq!(of("anthropic", "gpt-5"), None);
-    // The price of one model says nothing of another whose name begins alike.
+    // The price of one model does not apply to another whose name begins alike.
     assert_eq!(of("openai", "gpt-5-unheard-of"), None);
     let priced: Vec<&str> = provider::ALL.iter().map(|provider| provider.id).collect();
     assert!(priced.iter().all(|id| of(id, "").is_none()));

@@ -1,5 +1,5 @@
-//! Alibaba's Model Studio. Qwen reads the reasoning of earlier turns only with `preserve_thinking`, from 3.6 on.
-//! Whether a model thinks when nothing is said differs by series.
+//! Alibaba's Model Studio. Qwen reads the reasoning of earlier turns only with `preserve_thinking`, from 3.6 on. The
+//! default (thinking on or off) differs by series.
 //!
 //! Facts: the page on deep thinking, the OpenAI and Anthropic compatible references (autumn 2026).
 

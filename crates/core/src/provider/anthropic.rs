@@ -1,7 +1,7 @@
-//! Anthropic. What its models demand stands with their family; here, a request asks to lose a block that is bound to
-//! another conversation rather than to fail, which takes a header and a flag.
+//! Anthropic. The contracts of its models are in the file of their family. On this API a request asks the server to
+//! drop a block that is bound to another conversation, instead of failing; that takes a header and a flag.
 //!
-//! Facts: the API reference of Messages and the page on what is new in Fable 5.1 (autumn 2026).
+//! Facts: the API reference of Messages and the page about the news in Fable 5.1 (autumn 2026).
 
 use super::family::claude;
 use super::{
@@ -34,7 +34,7 @@ pub(super) const PROVIDER: Provider = Provider {
     }],
 };
 
-/// The type is that of all these models, and the field is refused without one.
+/// All these models have this type, and the API refuses the field without a type.
 const BOUND: Contract = claude::BOUND.with_flags(
     r#"{"thinking":{"type":"adaptive","block_binding":{"prefix_mismatch_behavior":"drop_block"}}}"#,
 );

@@ -1,5 +1,5 @@
-//! Any server that speaks Anthropic's wire, about which nothing else is known: no rules, and no thoughts go back until
-//! a contract says so.
+//! Any server that speaks Anthropic's wire. It has no rules, and no thoughts go back unless the user configures a
+//! contract.
 
 use super::{Auth, Endpoint, Provider};
 use crate::wire::{Dialect, WireId};

@@ -1,8 +1,8 @@
-//! Azure. OpenAI's models on their own wires, other vendors' on Chat Completions, Claude on Anthropic's. The resource is
-//! part of the address, so the user says it (`https://RESOURCE.openai.azure.com/openai/v1`, and for Claude
-//! `https://RESOURCE.services.ai.azure.com/anthropic`), and the rules hold where a deployment is named after its model.
+//! Azure. OpenAI's models on their own wires, other vendors' on Chat Completions, Claude on Anthropic's. The resource
+//! is part of the address, so the user configures it (`https://RESOURCE.openai.azure.com/openai/v1`, and for Claude
+//! `https://RESOURCE.services.ai.azure.com/anthropic`), and the rules hold if a deployment is named after its model.
 //!
-//! Facts: Azure's reference of the v1 API and of Claude in Foundry, and what users found out about DeepSeek there
+//! Facts: Azure's reference of the v1 API and of Claude in Foundry, and findings of users about DeepSeek there
 //! (autumn 2026).
 
 use super::family::{THREE, claude, gpt, open};
@@ -29,7 +29,7 @@ pub(super) const PROVIDER: Provider = Provider {
         Endpoint {
             auth: Auth::Header("api-key"),
             dialect: Dialect {
-                // OpenAI's own models refuse `reasoning_content`, too: their rule says so, and others take it.
+                // OpenAI's own models refuse `reasoning_content`, too, by their rule; other models accept it.
                 refuses: Cow::Borrowed(&["reasoning", "reasoning_details", "thinking_blocks"]),
                 max_tokens_field: Some("max_completion_tokens"),
                 asks_for_usage: true,
@@ -52,7 +52,7 @@ pub(super) const PROVIDER: Provider = Provider {
 const PAGE: &str =
     "https://learn.microsoft.com/en-us/azure/foundry/foundry-models/how-to/use-chat-reasoning";
 
-/// Thoughts come as `reasoning_content`, and are welcome there; without them nothing is refused.
+/// Thoughts come as `reasoning_content`, and may go back there; the API does not refuse requests without them.
 const LOOP: Contract = Contract::plain(Return::ToolCalls, "reasoning_content").stated(PAGE);
 const NEVER: Contract = Contract::NONE.stated(PAGE);
 const SAID: ThinkingForm = ThinkingForm::NONE.effort("reasoning_effort", THREE);
@@ -68,7 +68,7 @@ const CHAT: &[ModelRule] = gpt::chat_rules!(
     ModelRule::new("*gpt-oss*", 131_072, LOOP, SAID),
     ModelRule::thoughtless("*non-reasoning*"),
     ModelRule::new("grok-*", 0, NEVER, ThinkingForm::ON),
-    // Thoughts stand in tags within the text, and are to be left out.
+    // Thoughts are in tags within the text, and are to be left out.
     ModelRule { tags: Some("think"), ..ModelRule::new("*-r1*", 131_072, NEVER, ThinkingForm::ON) },
     ModelRule {
         tags: Some("think"),
@@ -76,7 +76,7 @@ const CHAT: &[ModelRule] = gpt::chat_rules!(
     },
 );
 
-/// Binding is checked here as far as is known, but its controls are not known to be.
+/// As far as is known, binding is checked here, but its controls are missing.
 const BOUND: Contract = claude::BOUND;
 
 claude::rules!("{", "}", "", BOUND, &["claude-opus-5"], NEWEST.assumed("*"));

@@ -1,9 +1,9 @@
-//! Amazon Bedrock. Every vendor's own words stand below `additionalModelRequestFields`. Only signed or sealed
-//! reasoning may come back: a signature is refused by models without one, and unsigned reasoning leaks into answers or
-//! is refused. Names may begin with a region (`us.`, `global.`) or be the end of an ARN.
-//! OpenAI's own models speak Responses, too, where the address has another path.
+//! Amazon Bedrock. The parameters of every vendor are below `additionalModelRequestFields`. Only signed or sealed
+//! reasoning may come back: a signature is refused by models without one, and unsigned reasoning leaks into answers
+//! or is refused. Names may begin with a region (`us.`, `global.`) or be the end of an ARN. OpenAI's own models speak
+//! Responses, too, at an address with another path.
 //!
-//! Facts: the reference of Converse, the page on the Responses API, and what public adapters found out (autumn 2026).
+//! Facts: the reference of Converse, the page on the Responses API, and findings of public adapters (autumn 2026).
 
 use super::family::{LOW_HIGH, THREE, claude, deepseek, gpt};
 use super::{BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm, WhileThinking};
@@ -54,7 +54,7 @@ const PAGE: &str = "https://docs.aws.amazon.com/bedrock/latest/userguide/inferen
 const UNSIGNED: Contract = Contract::NONE.stated(PAGE);
 const SEALED: Contract = Contract::sealed(Return::All).stated(PAGE);
 
-/// Binding is not checked here, as far as is known, and the controls of it are no part of Converse.
+/// As far as is known, binding is not checked here, and its controls are not a part of Converse.
 const BOUND: Contract = claude::BOUND;
 
 claude::rules!(
@@ -105,7 +105,7 @@ claude::rules!(
     ModelRule::new("*mistral.magistral-*", 131_072, UNSIGNED, ThinkingForm::ON),
     ModelRule::thoughtless("*mistral.*"),
     ModelRule::new("*google.gemma-4*", 262_144, UNSIGNED, ThinkingForm::NONE),
-    // Whether these are sealed differs by model: what is, may come back.
+    // Only some of these models seal thoughts; sealed thoughts may come back.
     ModelRule::new("*xai.grok-*", 0, SEALED, ThinkingForm::ON),
     ModelRule::new("*", 0, SEALED, ThinkingForm::NONE).assumed("*"),
 );

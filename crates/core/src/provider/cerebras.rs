@@ -37,7 +37,7 @@ const TAGS: Contract = Contract::plain(Return::All, "think_tags")
     .with_flags(r#"{"clear_thinking":false}"#)
     .stated(PAGE);
 
-/// What the other models' templates render of it.
+/// The field that the templates of the other models render.
 const FIELD: Contract = Contract::plain(Return::CurrentTurn, "reasoning").stated(PAGE);
 
 const MODELS: &[ModelRule] = &[

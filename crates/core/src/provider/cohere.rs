@@ -23,7 +23,7 @@ pub(super) const PROVIDER: Provider = Provider {
         Endpoint {
             base_url: "https://api.cohere.ai/compatibility/v1",
             dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
-            // Nothing is said about thoughts in requests here.
+            // The documentation is silent about thoughts in requests here.
             models: &[ModelRule::UNKNOWN.assumed("*")],
             ..Endpoint::CHAT
         },

@@ -1,6 +1,7 @@
-//! Google's Gemini API. The rules of its models stand with their family.
+//! Google's Gemini API. The contracts of its models are in the file of their family.
 //!
-//! Facts: the API reference of `generateContent`, of Interactions and of the OpenAI-compatible endpoint (autumn 2026).
+//! Facts: the API reference of `generateContent`, of Interactions and of the OpenAI-compatible endpoint (autumn
+//! 2026).
 
 use super::family::gemini;
 use super::{Auth, Endpoint, Provider, SdkAddress};

@@ -34,7 +34,7 @@ const MODELS: &[ModelRule] = &[
     ModelRule::new("*kimi-k2.7*", 262_144, kimi::K27, ThinkingForm::ON),
     ModelRule::new("*kimi-k2.*", 262_144, kimi::K2, ThinkingForm::ON),
     ModelRule::new("*kimi-k2-thinking*", 262_144, kimi::K2, ThinkingForm::ON),
-    // Hosts differ in whether they take the tags of R1 out of the text, so nothing is assumed.
+    // Only some hosts take the tags of R1 out of the text, so this rule assumes no tags.
     ModelRule::new("*deepseek-r1*", 0, deepseek::R1, ThinkingForm::ON),
     ModelRule::new("*deepseek-v4*", 0, deepseek::V4, ThinkingForm::ON),
     ModelRule::new("*deepseek-v3.2*", 0, deepseek::V4, ThinkingForm::ON),

@@ -1,4 +1,4 @@
-//! LM Studio. Thoughts go back as `reasoning_content`, whichever name they came under; effort is said in OpenAI's words.
+//! LM Studio. Thoughts go back as `reasoning_content`, under whichever name they came; effort uses OpenAI's words.
 //!
 //! Facts: the changelog of the API (autumn 2026).
 

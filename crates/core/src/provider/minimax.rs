@@ -1,6 +1,6 @@
-//! MiniMax. What its models want back stands with their family. Whether M3 thinks when nothing is said depends on the
-//! endpoint. Without `reasoning_split`, which is the API's own default, thoughts stand in tags within the text; the two
-//! forms should not be mixed in one history.
+//! MiniMax. The contracts of its models are in the file of their family. The default of M3 (thinking on or off)
+//! depends on the endpoint. Without `reasoning_split`, which is the API's own default, thoughts are in tags within
+//! the text; the two forms should not be mixed in one history.
 //!
 //! Facts: the OpenAI and Anthropic compatible references (autumn 2026).
 

@@ -1,7 +1,8 @@
 //! Mistral. Thoughts are parts of the content, and should come back as such; a sibling string is refused. Effort is
-//! high or none, and refused by the models that do not think: all before Small 4, Medium 3.5 and Large 4 but Magistral.
+//! high or none. Models that do not think refuse it: all models before Small 4, Medium 3.5 and Large 4, except
+//! Magistral.
 //!
-//! Facts: the guide on reasoning, and what the live API accepts (autumn 2026).
+//! Facts: the guide on reasoning, and tests of the live API (autumn 2026).
 
 use super::family::{LOW_HIGH_MAX, glm};
 use super::{Endpoint, ModelRule, Provider, ThinkingForm};

@@ -1,7 +1,7 @@
-//! Providers: one file each with everything that is known about it, as data; and the list of them.
+//! Providers: one file for each with all its data, and the list of them.
 //!
-//! A provider's name stands in its file and in the list below, and nowhere else. A user's own provider fills the
-//! same [`Provider`] from the configuration.
+//! A provider's name is written only in its file and in the list below. A user's own provider fills the same
+//! [`Provider`] from the configuration.
 
 mod family;
 mod reader;
@@ -23,34 +23,34 @@ pub enum Auth {
     Bearer,
     /// A header of this name.
     Header(&'static str),
-    /// No credential is needed; one that is given all the same travels as a bearer token.
+    /// No credential is needed; a credential that is given all the same is sent as a bearer token.
     None,
     /// A query parameter of this name.
     Query(&'static str),
 }
 
-/// One wire of a provider: where it is spoken, and what is different about it there.
+/// One wire of a provider: its address, and its deviations from the wire.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     /// The wire.
     pub wire: WireId,
-    /// What the API's official SDK takes as its base URL; empty where the user must say it.
+    /// The base URL as the API's official SDK takes it; empty if the user must name it.
     pub base_url: &'static str,
     /// How the credential travels.
     pub auth: Auth,
     /// Headers that every request carries.
     pub headers: &'static [(&'static str, &'static str)],
-    /// What the provider does differently within the wire.
+    /// The provider's deviations from the wire.
     pub dialect: Dialect,
-    /// What is known about its models; the first rule whose pattern matches counts.
+    /// The rules of its models; the first rule whose pattern matches counts.
     pub models: &'static [ModelRule],
-    /// Ids of calls are drawn at random with 64 bits or more, whichever model answers: recorded answers or its own
-    /// documents say so. Where they are not, or nobody knows, callers get tickets in their place.
+    /// Call ids are drawn at random with 64 bits or more, for every model: recorded answers or the provider's own
+    /// documents show it. If this is false or unknown, callers get tickets in place of the ids.
     pub draws_ids: bool,
 }
 
 impl Endpoint {
-    /// Chat Completions with a bearer token, without deviations and rules: what most providers start from.
+    /// Chat Completions with a bearer token, without deviations and rules: the base of most providers.
     pub const CHAT: Endpoint = Endpoint {
         wire: WireId::ChatCompletions,
         base_url: "",
@@ -104,7 +104,7 @@ pub struct Provider {
     pub keys: &'static [&'static str],
     /// The environment variables in which the API's official SDK looks for its address.
     pub address: Option<SdkAddress>,
-    /// The model that is used where none is named.
+    /// The model if the user names none.
     pub default_model: Option<&'static str>,
     /// A loopback port that a local server of this kind usually listens on.
     pub local_port: Option<u16>,
@@ -135,7 +135,7 @@ impl Provider {
         all.into_iter().find(|(id, _)| *id == self.id).map(|(_, account)| account)
     }
 
-    /// What OpenTelemetry calls it, where its conventions have a name of their own for it.
+    /// The provider's name in OpenTelemetry's conventions, if they have a name of their own for it.
     #[must_use]
     pub fn telemetry_name(&self) -> &'static str {
         // The values of `gen_ai.provider.name` that differ from our ids.
@@ -220,7 +220,7 @@ static HOUSES: &[&Provider] = &[
     &vllm::PROVIDER,
 ];
 
-/// The rule of a model's family, and its house, by the name alone: for endpoints that nothing is known about.
+/// The rule of a model's family and its maker, found by the name alone: for unknown endpoints.
 fn by_name(wire: WireId, model: &str) -> Option<(&'static Provider, ModelRule)> {
     let plain = model_name::plain(model);
     let spoken = || HOUSES.iter().filter_map(|house| Some((*house, house.endpoint(Some(wire))?)));
@@ -234,13 +234,13 @@ fn by_name(wire: WireId, model: &str) -> Option<(&'static Provider, ModelRule)> 
     let found = find(ModelRule::is_about_some)
         .or_else(|| mistral_by_name(wire, &plain))
         .or_else(|| find(|rule| rule.assumed && !rule.is_any()));
-    // What `include` asks for belongs to the wire; other flags to the house.
+    // `include` belongs to the wire; other flags belong to the maker's own service.
     let keeps_flags = wire == WireId::Responses;
     found.map(|(house, rule)| (house, if keeps_flags { rule } else { rule.elsewhere() }))
 }
 
-/// The rule of a Mistral model on Chat Completions. Effort has the same form there as on Mistral's own wire. Thoughts have
-/// a different place, so none goes back.
+/// The rule of a Mistral model on Chat Completions. Effort has the same form there as on Mistral's own wire. Thoughts
+/// have a different place, so no thought goes back.
 fn mistral_by_name(wire: WireId, plain: &str) -> Option<(&'static Provider, ModelRule)> {
     let endpoint = mistral::PROVIDER.endpoint(Some(WireId::MistralChat))?;
     let mut own = endpoint.models.iter().filter(|rule| rule.is_about_some());
@@ -248,7 +248,7 @@ fn mistral_by_name(wire: WireId, plain: &str) -> Option<(&'static Provider, Mode
     Some((&mistral::PROVIDER, ModelRule { contract: Contract::NONE, ..*rule }))
 }
 
-/// The rule of an endpoint for a model: by its name, else by its name without what hosts write around it.
+/// The rule of an endpoint for a model: by its name, else by its name without the additions of hosts.
 fn rule_of<'r>(models: &'r [ModelRule], model: &str) -> Option<&'r ModelRule> {
     let first = models.iter().find(|rule| rule.matches(model));
     if first.is_some_and(ModelRule::is_about_some) {

@@ -1,4 +1,5 @@
-//! Moonshot AI. The contracts of Kimi stand with its family; the Anthropic format has the same rule for its blocks.
+//! Moonshot AI. The contracts of Kimi are in the file of its family; the Anthropic format has the same rule for its
+//! blocks.
 //!
 //! Facts: the guides to thinking models and to the Anthropic format (autumn 2026).
 

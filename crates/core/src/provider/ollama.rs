@@ -1,5 +1,5 @@
-//! Ollama. A model that can think does so when nothing is said; one that cannot refuses to be asked, so that nothing
-//! is switched on here. Templates render the thoughts they are given.
+//! Ollama. A model that can think does so by default; a model that cannot think refuses the switch, so the gateway
+//! sends none. Templates render the thoughts they are given.
 //!
 //! Facts: the documentation of the capability `thinking` and of the OpenAI-compatible endpoints (autumn 2026).
 

@@ -1,4 +1,4 @@
-//! OpenAI. The rules of its models stand with their family.
+//! OpenAI. The contracts of its models are in the file of their family.
 //!
 //! Facts: the API reference (autumn 2026).
 

@@ -1,4 +1,4 @@
-//! Perplexity. The reasoning models put their thoughts in tags at the head of the text, and want none back.
+//! Perplexity. The reasoning models put their thoughts in tags at the head of the text, and need no thoughts back.
 //!
 //! Facts: the reference of Sonar (autumn 2026).
 

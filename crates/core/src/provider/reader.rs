@@ -7,7 +7,7 @@ use crate::read::{Form, Reader};
 use crate::tags::{Options, TagSpec};
 use crate::wire::{Dialect, Wire, WireId, detect};
 
-/// Reads one response body of a provider, of whichever of its wires it is.
+/// Reads one response body of a provider, on any of its wires.
 ///
 /// The model that the body names decides whether thoughts are searched for between tags.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ enum State {
 }
 
 impl ProviderReader {
-    /// A reader for one body. With a `wire` the body's shape is of no account, with `tags` the model's rule.
+    /// A reader for one body. With a `wire` the body's shape is ignored, with `tags` the model's rule.
     #[must_use]
     pub fn new(
         provider: &'static Provider,
@@ -49,7 +49,7 @@ impl ProviderReader {
         }
     }
 
-    /// The body is over. `false` if nothing in it could be read.
+    /// The body is over. Returns `false` if no part of it could be read.
     pub fn end(&mut self, sink: &mut dyn Sink) -> bool {
         if let State::Undecided(begun) = &self.state {
             let seen = detect::look(begun, true).unwrap_or_default();
@@ -95,8 +95,8 @@ impl ProviderReader {
 }
 
 impl Provider {
-    /// The wire of a body, by what was seen of it: one of the provider's own, or else whatever it plainly is. `None`
-    /// where the body does not show it.
+    /// The wire of a body by the findings in it: one of the provider's own wires, else the likeliest other wire.
+    /// `None` if the body does not show it.
     #[must_use]
     pub fn pick_wire(&self, seen: &detect::Seen) -> Option<WireId> {
         let own = self.endpoints.iter().map(|endpoint| endpoint.wire);

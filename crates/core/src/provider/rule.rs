@@ -1,16 +1,16 @@
-//! What is known about models: patterns, contracts, and how thinking is asked for.
+//! Model rules: name patterns, contracts, and the request fields that control thinking.
 
 use crate::contract::{Contract, Return};
 use crate::settings::{Effort, Efforts, Format, Partial};
 
-/// What is known about the models whose names match a pattern.
+/// The data about the models whose names match a pattern.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelRule {
-    /// Glob over the model's name: `*` is any run of characters; case is of no account.
+    /// Glob over the model's name: `*` is any run of characters; case is ignored.
     pub pattern: &'static str,
-    /// The context window in tokens; 0 where unknown.
+    /// The context window in tokens; 0 if unknown.
     pub context: u64,
-    /// What happens to thoughts in requests.
+    /// The treatment of thoughts in requests.
     pub contract: Contract,
     /// How thinking is asked for.
     pub thinking: ThinkingForm,
@@ -18,7 +18,7 @@ pub struct ModelRule {
     pub tags: Option<&'static str>,
     /// The second form in which the endpoint takes thoughts back, if it has one beside the contract's.
     pub other: Option<OtherForm>,
-    /// Nothing is known about these models: they are taken for the newest that are.
+    /// These models are unknown and are treated as the newest ones.
     pub assumed: bool,
 }
 
@@ -31,12 +31,12 @@ pub struct OtherForm {
     pub field: &'static str,
     /// The flags that are sent in place of the contract's.
     pub flags: Option<&'static str>,
-    /// The tag family of answers to requests of this form, where they think in tags.
+    /// The tag family of answers to requests of this form, if the model thinks in tags.
     pub tags: Option<&'static str>,
 }
 
 impl ModelRule {
-    /// A rule that knows nothing.
+    /// A rule without any data.
     pub const UNKNOWN: ModelRule = ModelRule {
         pattern: "*",
         context: 0,
@@ -64,18 +64,19 @@ impl ModelRule {
         ModelRule { pattern, ..ModelRule::UNKNOWN }
     }
 
-    /// One of the last rules of an endpoint: names of this pattern that no rule before it knows are taken for models of
-    /// this rule, the newest.
+    /// One of the last rules of an endpoint: names of this pattern that no rule before it knows are taken for models
+    /// of this rule, the newest.
     ///
-    /// Which of them think is not known, nor what they refuse. So it keeps only what fails no request that would
-    /// succeed without it, whichever provider it is:
+    /// It is unknown whether they think, and which parameters they refuse. So it keeps only parameters that never
+    /// make a request fail, at any provider:
     ///
-    /// - Thoughts that are there go back. None is demanded, so nothing is refused or asked otherwise for want of one.
-    /// - Nothing is sent by itself: no flag, no switch, no wish to see thoughts. A model that does not think refuses
+    /// - Thoughts that are there go back. None is demanded, so no request is refused or changed because a thought is
+    ///   missing.
+    /// - The gateway adds no flag, no switch and no request to show thoughts. A model that does not think refuses
     ///   these; OpenAI's does `include`, Moonshot's does `keep`.
-    /// - Effort is said, in the words of the newest, but only if the user or the caller names one.
+    /// - An effort is sent, in the words of the newest model, but only if the user or the caller names one.
     /// - Thinking is not switched off, because some of the newest refuse that.
-    /// - Where flags decide about the form of thoughts, the second form counts, which takes none.
+    /// - If flags decide about the form of thoughts, the second form applies, which needs no flag.
     #[must_use]
     pub const fn assumed(self, pattern: &'static str) -> Self {
         let thinking = ThinkingForm { effort: self.thinking.effort, ..ThinkingForm::NONE };
@@ -90,8 +91,8 @@ impl ModelRule {
         }
     }
 
-    /// The rule at a host that nothing is known about: it may refuse the flags of the house. Where these decide about the
-    /// form of thoughts, the second form counts, which takes none.
+    /// The rule for the same model at an unknown host, which may refuse the provider's flags. If these flags decide
+    /// about the form of thoughts, the second form applies, which needs no flag.
     #[must_use]
     pub const fn elsewhere(self) -> Self {
         let (contract, tags) = match self.other {
@@ -121,10 +122,10 @@ impl ModelRule {
         ModelRule { other: Some(other), ..self }
     }
 
-    /// What the rule says about settings: the layer above the built-in defaults.
+    /// The settings that the rule implies: the layer above the built-in defaults.
     #[must_use]
     pub fn settings(&self) -> Partial {
-        // The contract's form counts where nothing is said, whichever of the two that is.
+        // If no setting names a format, the contract's form applies.
         let is_native = self.other.is_some_and(|other| other.format == Format::Field);
         Partial { format: is_native.then_some(Format::Native), ..Partial::default() }
     }
@@ -148,26 +149,27 @@ impl ModelRule {
 /// How a model is asked to think, as JSON objects that are merged into the request body.
 #[derive(Clone, Copy, Debug)]
 pub struct ThinkingForm {
-    /// The model thinks when nothing is said.
+    /// The model thinks unless it is switched off.
     pub default_on: bool,
-    /// Switches thinking on, where silence means off.
+    /// Switches thinking on, for models that do not think by default.
     pub on: Option<&'static str>,
     /// Switches thinking off; `None` with `default_on`: it cannot be switched off.
     pub off: Option<&'static str>,
-    /// How effort is said.
+    /// The field and words for an effort.
     pub effort: Option<EffortForm>,
-    /// How a cap on thinking tokens is said.
+    /// The field for a cap on thinking tokens.
     pub budget: Option<BudgetForm>,
-    /// Asks for readable thoughts, where the provider otherwise withholds them.
+    /// Asks for readable thoughts, if the provider withholds them by default.
     pub show: Option<&'static str>,
     /// The tool choices that are accepted while the model thinks.
     pub choice: WhileThinking,
 }
 
-/// The tool choices that a model takes while it thinks. Where it can be switched off, it takes the others then; else never.
+/// The tool choices that a model takes while it thinks. If thinking can be switched off, the model takes the other
+/// choices only while it is off; else never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhileThinking {
-    /// All of them, as far as is known.
+    /// All tool choices, as far as is known.
     #[default]
     All,
     /// Automatic or none.
@@ -186,7 +188,7 @@ impl ThinkingForm {
         choice: WhileThinking::All,
     };
 
-    /// A model that thinks when nothing is said.
+    /// A model that thinks by default.
     pub const ON: ThinkingForm = ThinkingForm { default_on: true, ..ThinkingForm::NONE };
 
     /// Silence means off, and this switches thinking on.
@@ -201,7 +203,7 @@ impl ThinkingForm {
         ThinkingForm { off: Some(off), ..self }
     }
 
-    /// Effort stands at `path`, in these words.
+    /// Adds an effort at `path`, with these words.
     #[must_use]
     pub const fn effort(
         self,
@@ -217,7 +219,7 @@ impl ThinkingForm {
         ThinkingForm { choice, ..self }
     }
 
-    /// A cap on thinking tokens can be said.
+    /// Adds a field for a cap on thinking tokens.
     #[must_use]
     pub const fn budget(self, budget: BudgetForm) -> Self {
         ThinkingForm { budget: Some(budget), ..self }
@@ -230,10 +232,10 @@ impl ThinkingForm {
     }
 }
 
-/// How effort is said.
+/// The field and the words for an effort.
 #[derive(Clone, Copy, Debug)]
 pub struct EffortForm {
-    /// Where it stands in the body, members joined by dots: `reasoning.effort`.
+    /// The path in the body, members joined by dots: `reasoning.effort`.
     pub path: &'static str,
     /// The words of the provider. A step that is missing takes the nearest one, of two the lower.
     pub words: &'static [(Effort, &'static str)],
@@ -242,8 +244,8 @@ pub struct EffortForm {
 }
 
 impl EffortForm {
-    /// The provider's word for an effort. Whoever wants to think, however little, gets no word for not thinking; and where
-    /// there is none for that, the lowest stands for it.
+    /// The provider's word for an effort. An effort above `none` never becomes the word for not thinking. If the
+    /// provider has no word for not thinking, its lowest word is used.
     #[must_use]
     pub fn word(&self, effort: Effort) -> Option<&'static str> {
         if let Some(only) = self.only {
@@ -259,12 +261,12 @@ impl EffortForm {
     }
 }
 
-/// How a cap on thinking tokens is said.
+/// The field and the bounds for a cap on thinking tokens.
 #[derive(Clone, Copy, Debug)]
 pub struct BudgetForm {
-    /// Where it stands in the body, members joined by dots: `thinking.budget_tokens`.
+    /// The path in the body, members joined by dots: `thinking.budget_tokens`.
     pub path: &'static str,
-    /// What else must be said with it.
+    /// Members that must be sent with it.
     pub with: Option<&'static str>,
     /// The least that is accepted; less is raised to it.
     pub min: u64,
@@ -277,8 +279,8 @@ pub struct BudgetForm {
     pub is_exact: bool,
 }
 
-/// Whether `pattern` matches all of `text`; linear but for patterns with many stars. `*` is any run of characters; case
-/// is of no account.
+/// Whether `pattern` matches all of `text`, in linear time except for patterns with many stars. `*` is any run of
+/// characters; case is ignored.
 #[must_use]
 pub fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');

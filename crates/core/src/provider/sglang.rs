@@ -1,4 +1,4 @@
-//! SGLang. Thoughts come and go as `reasoning_content`, apart from the text unless it is told otherwise.
+//! SGLang. Thoughts travel as `reasoning_content`, separate from the text by default.
 //!
 //! Facts: the page on reasoning parsers and the request schema (autumn 2026).
 

@@ -1,4 +1,4 @@
-//! Where a request goes: a provider's endpoint, a model, and the rule that holds for it.
+//! The target of a request: a provider's endpoint, a model, and its rule.
 
 use super::family::gemini;
 
@@ -14,7 +14,7 @@ use crate::wire::{Dialect, UnknownWire, Wire, WireId};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Where a request goes, with every override applied.
+/// The target of a request, with every override applied.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The provider's name: a built-in id, or the one in the user's configuration.
@@ -29,28 +29,28 @@ pub struct Target {
     pub headers: Vec<(String, String)>,
     /// The model's own name.
     pub model: String,
-    /// What the provider does differently within the wire.
+    /// The provider's deviations from the wire.
     pub dialect: Dialect,
-    /// What is known about the model.
+    /// The rule of the model.
     pub rule: ModelRule,
     /// The tags of a model of the user's own, in place of the rule's.
     pub tags: Option<(TagSpec, Options)>,
-    /// Where the rule comes from, for people: `deepseek deepseek-v4*`, `deepseek *, assumed`, `config`, `none`.
+    /// The source of the rule, for people: `deepseek deepseek-v4*`, `deepseek *, assumed`, `config`, `none`.
     pub rule_source: String,
     /// It is known how the provider makes ids of calls, so that those drawn at random name their answers.
     pub lists_ids: bool,
     /// All of them are.
     pub draws_ids: bool,
-    /// What the model costs, if anybody knows.
+    /// The model's price, if it is known.
     pub price: Option<Price>,
     /// The members of our requests that it refused, by their paths.
     pub refuses: Vec<&'static str>,
 }
 
-/// What stands for the source of a rule where there is none.
+/// The source of a rule if no rule was found.
 const UNKNOWN: &str = "none";
 
-/// Nothing is built in for what was asked for.
+/// The requested provider or wire is not built in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnknownTarget {
     /// No built-in provider has this id.
@@ -93,7 +93,7 @@ impl Target {
         let provider = find(id).ok_or_else(|| UnknownTarget::Provider(id.to_owned()))?;
         let wire = wire.map(WireId::parse).transpose().map_err(UnknownTarget::Wire)?;
         let endpoint = provider.endpoint(wire);
-        // A provider without any endpoint speaks none.
+        // A provider without endpoints speaks no wire.
         let unspoken = || UnknownTarget::Unspoken(provider.id, wire.unwrap_or(WireId::FIRST));
         Ok(Self::of(provider, endpoint.ok_or_else(unspoken)?, model))
     }
@@ -102,7 +102,7 @@ impl Target {
     #[must_use]
     pub fn of(provider: &Provider, endpoint: &Endpoint, model: &str) -> Self {
         let own = rule_of(endpoint.models, model).map(|rule| (provider.id, *rule));
-        // Where the host says nothing about its models, their family does.
+        // If the host has no rules for its models, the rules of the model's family apply.
         let family = || by_name(endpoint.wire, model).map(|(house, rule)| (house.id, rule));
         let rule = if endpoint.models.is_empty() { family() } else { own };
         let rule_source = match &rule {
@@ -153,7 +153,7 @@ impl Target {
         self
     }
 
-    /// What the user should know about the rule: that the model is none that was known when it was written.
+    /// A warning about the rule, if the model was unknown when the rule was written.
     #[must_use]
     pub fn doubt(&self) -> Option<&'static str> {
         if self.rule.assumed {
@@ -163,7 +163,7 @@ impl Target {
         is_unknown.then_some("no rule knows this model, so its thoughts do not go back")
     }
 
-    /// The same target with thoughts in this form, where its endpoint has two.
+    /// The same target with thoughts in this form, if its endpoint has two forms.
     #[must_use]
     pub fn in_format(&self, format: Format) -> Cow<'_, Target> {
         let Some(other) = self.rule.other.filter(|other| other.format == format) else {
@@ -178,8 +178,7 @@ impl Target {
         Cow::Owned(target)
     }
 
-    /// The address of the API for this model. A version that stands at the end of the base URL counts instead of
-    /// the path's own.
+    /// The address of the API for this model. A version at the end of the base URL replaces the version in the path.
     #[must_use]
     pub fn url(&self, stream: bool) -> String {
         if let Some(hosted) = self.dialect.hosted {
@@ -203,7 +202,7 @@ impl Target {
         self.dialect.hosted.is_some() || self.wire.path("a", false) != self.wire.path("b", false)
     }
 
-    /// A reader for one answer; `stream` where it is known to be a stream. The model's rule says whether thoughts are
+    /// A reader for one answer; `stream` if it is known to be a stream. The model's rule decides whether thoughts are
     /// searched for between tags.
     #[must_use]
     pub fn reader(&self, stream: bool) -> Reader {
@@ -232,7 +231,7 @@ impl Target {
         texts.into_iter().find_map(tags::recognised)
     }
 
-    /// What answers of this target are marked with.
+    /// The origin that answers of this target get.
     #[must_use]
     pub fn origin(&self, account: Option<String>) -> Origin {
         Origin {
@@ -260,7 +259,7 @@ fn is_version(part: &str) -> bool {
     part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Ids that are not drawn at random may repeat, so that they name nothing: callers get others.
+/// Ids that are not drawn at random may repeat, so that they do not identify calls: callers get tickets instead.
 fn with_tickets(contract: Contract, draws_ids: bool) -> Contract {
     let weak = (!draws_ids).then_some(WeakIds::Any);
     Contract { tickets: contract.tickets.or(weak), ..contract }

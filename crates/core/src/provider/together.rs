@@ -1,4 +1,5 @@
-//! Together AI. Models keep their own rules; replayed `reasoning_content` is read, whatever name a model answers with.
+//! Together AI. Models keep their own rules; replayed `reasoning_content` is read, even if a model answers with
+//! another name.
 //!
 //! Facts: the guides on reasoning and the quick starts of Kimi K2 Thinking and GLM-5.3 (autumn 2026).
 

@@ -1,5 +1,5 @@
-//! Venice. Models keep their own rules and answer with `reasoning_content`; one parameter of its own switches
-//! thinking off for all that can be.
+//! Venice. Models keep their own rules and answer with `reasoning_content`; one parameter of Venice's own switches
+//! thinking off for all models that allow it.
 //!
 //! Facts: the reference of Chat Completions and the guide on reasoning models (autumn 2026).
 

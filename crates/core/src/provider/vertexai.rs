@@ -1,8 +1,9 @@
-//! Vertex AI. With an API key alone it answers at the address given here; a project of one's own has its place in the
-//! address, up to the publisher (`https://LOCATION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/LOCATION/publishers/google`),
-//! and for the OpenAI-compatible endpoint, which also has other vendors' models, up to `endpoints/openapi`.
-//! Claude speaks Anthropic's Messages there, with the publisher `anthropic`: the user says the address, the model stands in
-//! it, and the body has a version of the API instead.
+//! Vertex AI. With an API key alone it answers at the address given here. An own project has its place in the
+//! address, up to the publisher
+//! (`https://LOCATION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/LOCATION/publishers/google`), and for
+//! the OpenAI-compatible endpoint, which also has other vendors' models, up to `endpoints/openapi`. Claude speaks
+//! Anthropic's Messages there, with the publisher `anthropic`: the user configures the address, which contains the
+//! model, and the body has a version of the API instead of the model.
 //!
 //! Facts: Google Cloud's reference of `generateContent` and its pages on thought signatures, on thinking of open
 //! models and on Claude, and Anthropic's page on Vertex AI and its SDK for it (autumn 2026).
@@ -54,7 +55,7 @@ const HOSTED: Hosted = Hosted {
     stream: "streamRawPredict",
 };
 
-/// Binding is checked here as far as is known, but its controls are not known to be.
+/// As far as is known, binding is checked here, but its controls are missing.
 const BOUND: Contract = claude::BOUND;
 
 claude::rules!("{", "}", "", BOUND, &["claude-opus-5"], NEWEST.assumed("*"));
@@ -64,12 +65,12 @@ const PAGE: &str =
 const XAI: &str = "https://docs.x.ai/docs/guides/reasoning";
 
 const NEVER: Contract = Contract::NONE.stated(PAGE);
-/// Open weights on a server that hands thoughts to the template: nothing is refused for want of them.
+/// Open weights on a server that hands thoughts to the template: it refuses no request for a missing thought.
 const LOOP: Contract = Contract::plain(Return::ToolCalls, "reasoning_content").stated(PAGE);
 const BY_TEMPLATE: ThinkingForm = ThinkingForm::on(r#"{"chat_template_kwargs":{"thinking":true}}"#);
 
 const CHAT: &[ModelRule] = gemini::chat_rules!(
-    // Thoughts stand in tags within the text.
+    // Thoughts are in tags within the text.
     ModelRule {
         tags: Some("think"),
         ..ModelRule::new("*deepseek-r1*", 65_336, NEVER, ThinkingForm::ON)

@@ -1,5 +1,6 @@
-//! xAI. On Chat Completions nothing needs to come back, and `reasoning_content` is taken (recorded answers); Responses items carry sealed reasoning, as they do elsewhere.
-//! Which efforts a model knows differs by model, and 4.20 refuses the parameter altogether but where its agents are many.
+//! xAI. On Chat Completions no thought must come back, and `reasoning_content` is accepted (recorded answers);
+//! Responses items carry sealed reasoning, as on other providers. The known efforts differ by model, and 4.20 refuses
+//! the parameter altogether, except for its multi-agent model.
 //!
 //! Facts: the reference of both wires and the model pages (autumn 2026).
 
@@ -41,7 +42,7 @@ const FOUR: &[(Effort, &str)] = &[
 
 const PAGE: &str = "https://docs.x.ai/docs/guides/reasoning";
 
-/// An item with `content: null`, as Codex sends it, is refused as one that was altered (chenyme/grok2api#1025).
+/// An item with `content: null`, as Codex sends it, is refused as an altered item (chenyme/grok2api#1025).
 const SEALED: Contract = Contract::sealed(Return::All)
     .verbatim()
     .with_flags(r#"{"include":["reasoning.encrypted_content"]}"#)
@@ -84,7 +85,7 @@ macro_rules! rules {
     };
 }
 
-/// Nothing is demanded, and what comes back is taken.
+/// No thought is demanded, and returned thoughts are accepted.
 const SIBLING: Contract = Contract::plain(Return::All, "reasoning_content").stated(PAGE);
 
 rules!(CHAT, "reasoning_effort", SIBLING, r#"{"reasoning_effort":"none"}"#);

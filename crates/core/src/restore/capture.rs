@@ -14,11 +14,11 @@ use crate::decision::Decision;
 /// A finished answer.
 #[derive(Clone, Debug)]
 pub struct Answered<'a> {
-    /// The id that its record is to have.
+    /// The id for its record.
     pub record: &'a str,
-    /// What was said, with the provider's own ids, as far as it was delivered.
+    /// The delivered content, with the provider's own ids.
     pub content: Content,
-    /// Who said it.
+    /// The origin of the answer.
     pub origin: &'a Origin,
     /// How it ended.
     pub delivery: Delivery,
@@ -30,7 +30,8 @@ pub struct Answered<'a> {
     pub has_thought_ticket: bool,
 }
 
-/// Where a coming answer hangs: all that its record needs of the request, and little to hold while the answer comes.
+/// The predecessor data of a coming answer: the data of the request that its record needs, small enough to hold while
+/// the answer comes.
 #[derive(Clone, Debug)]
 pub struct Hook {
     version: Version,
@@ -45,7 +46,7 @@ pub struct Hook {
     goes_on: bool,
 }
 
-/// So many answers before one that ids name are found by it at most.
+/// The most answers before one with an id that can be found by it.
 const ANCESTORS: usize = 16;
 
 /// The record of an answer to the request that `question` was read from and whose `answers` were decided about, as
@@ -61,7 +62,7 @@ pub fn capture(
 }
 
 impl Hook {
-    /// Where the answer to the request hangs that `question` was read from and whose `answers` were decided about.
+    /// The hook for the answer to the request of `question`, with the decisions `answers`.
     #[must_use]
     pub fn of(question: &Question, answers: &[Decision]) -> Self {
         let is_thought = |it: &&Decision| it.action.is_sent();
@@ -80,8 +81,8 @@ impl Hook {
         }
     }
 
-    /// The same for a request that was decided about for itself alone, because its look-up failed or nothing was done:
-    /// later ones are not to go by it.
+    /// The same for a request that was decided alone, because its look-up failed or was not made: later requests must
+    /// not rely on it.
     #[must_use]
     pub fn alone(self) -> Self {
         Hook { earlier: None, ..self }
@@ -93,8 +94,8 @@ impl Hook {
         self.goes_on
     }
 
-    /// The record of the answer. `None` where nothing may be kept: the upstream broke off, or the answer says nothing
-    /// by which it could be found again.
+    /// The record of the answer. `None` if no record may be made: the upstream broke off, or the answer has no
+    /// visible part that could find it again.
     #[must_use]
     pub fn capture(&self, answered: Answered<'_>, secret: &Secret) -> Option<(Head, Kept)> {
         if answered.delivery == Delivery::Cut {
@@ -103,7 +104,7 @@ impl Hook {
         let normal = Normal { secret, version: self.version };
         let was_thinking =
             |block: &Block| matches!(block, Block::Thinking(thinking) if thinking.partial);
-        // An unfinished thought is not kept, and that its answer had none is not true either.
+        // An unfinished thought is not kept, but the record must not claim that the answer had no thought.
         let may_have_come = answered.delivery == Delivery::Stopped
             || answered.content.blocks.iter().any(was_thinking);
         let begun = self.end.begun.as_ref();
@@ -151,7 +152,7 @@ fn link(answer: Option<&Decision>) -> Link {
     answer.evidence.last().map_or(Link::Unknown, |found| Link::Record(found.id.clone()))
 }
 
-/// The answers right before the coming one that no id names.
+/// The answers without a unique id right before the coming one.
 fn ancestors(question: &Question, answers: &[Decision]) -> Vec<Ancestor> {
     let before = question.steps.iter().zip(answers).rev().take(ANCESTORS);
     let unnamed = before.map_while(|(step, answer)| {

@@ -1,6 +1,6 @@
 //! Dates and times of day in system messages: many clients write the present one there, and mean the same.
 
-/// The words of a text, those that say when left out.
+/// The words of a text, without words for date and time.
 pub(super) fn without_clock(text: &str) -> Vec<&str> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let kinds: Vec<Kind> = words.iter().map(|word| kind(word)).collect();
@@ -12,7 +12,7 @@ pub(super) fn without_clock(text: &str) -> Vec<&str> {
     for (at, (word, kind)) in words.iter().zip(&kinds).enumerate() {
         let is_clock = match kind {
             Kind::Clock => true,
-            // A name that is also a word says when only beside a number, and a number only beside a month.
+            // A month's name that is also a word counts only beside a number, and a number only beside a month.
             Kind::Month => beside_number(&kinds, at),
             Kind::Number => near_month(at),
             Kind::Other => false,
@@ -29,7 +29,7 @@ enum Kind {
     /// A date, a time, a zone or a day of the week.
     Clock,
     Month,
-    /// One that may be a day or a year.
+    /// A number that may be a day or a year.
     Number,
     Other,
 }

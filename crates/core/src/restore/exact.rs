@@ -1,7 +1,7 @@
 //! The head of a record as exact bytes.
 //!
-//! A byte for the version of this form, then the fields in a fixed order. Digests stand as they are; a number is in
-//! groups of seven bits, the lowest first; a text or a list says its length before.
+//! A byte for the version of this form, then the fields in a fixed order. Digests are written unchanged; a number is
+//! in groups of seven bits, the lowest first; a text or a list has its length before it.
 
 use super::key::{Key, Version};
 use super::lasting::Run;
@@ -71,7 +71,7 @@ impl Exact for Head {
         for part in [Some(provider), Some(endpoint), Some(model), account.as_ref()] {
             part.into_iter().for_each(|part| out.text(part));
         }
-        // None says less than an empty list.
+        // `None` differs from an empty list.
         out.number(self.earlier.as_ref().map_or(0, |runs| runs.len() as u64 + 1));
         for run in self.earlier.iter().flatten() {
             out.key(&run.before);
@@ -126,7 +126,7 @@ impl Exact for Head {
     }
 }
 
-/// These stand in stores; they never change.
+/// Stores contain these numbers, so they never change.
 fn lasting_number(lasting: Lasting) -> u8 {
     match lasting {
         Lasting::LeftOut => 0,
@@ -204,7 +204,7 @@ impl Read<'_> {
         self.array().map(Key::stored)
     }
 
-    /// The outer `None`: there should be one and is none.
+    /// The outer `None`: the key is missing although it should be there.
     fn key_if(&mut self, is_there: bool) -> Option<Option<Key>> {
         if is_there { self.key().map(Some) } else { Some(None) }
     }
@@ -226,7 +226,7 @@ impl Read<'_> {
         None
     }
 
-    /// A length, which can be no greater than what is left to read.
+    /// A length, at most the number of unread bytes.
     fn len(&mut self) -> Option<usize> {
         let len = usize::try_from(self.number()?).ok()?;
         (len <= self.0.len()).then_some(len)

@@ -1,12 +1,13 @@
-//! Ids of calls: what clients leave of them, and which are drawn at random.
+//! Ids of calls: how clients change them, and which are drawn at random.
 //!
-//! An id that was drawn at random with 64 bits or more names its answer by itself. Which ids are is judged by their form
-//! alone, without a store, so that the same request always has the same keys. The list belongs to the version of the
-//! normal form.
+//! An id that was drawn at random with 64 bits or more names its answer by itself. Only its form decides whether an
+//! id counts as random, without a store, so that the same request always has the same keys. The list belongs to the
+//! version of the normal form.
 
 use super::ticket;
 
-/// An id as far as clients leave it alone: they replace what other APIs refuse, mark repetitions, and cut the end off.
+/// The part of an id that clients leave alone: they replace characters that other APIs refuse, mark repetitions, and
+/// cut the end off.
 pub(super) fn normal_id(id: &str) -> String {
     let plain: String = id
         .chars()
@@ -19,10 +20,10 @@ pub(super) fn normal_id(id: &str) -> String {
     }
 }
 
-/// So many characters of an id are left by clients that cut ids.
+/// The number of characters that remain if a client cuts ids.
 const LENGTH: usize = 40;
 
-/// What stands before the random part of an id. Sources: recorded answers of the APIs, and the code of the open servers.
+/// Prefixes before the random part of an id. Sources: recorded answers of the APIs, and the code of the open servers.
 const PREFIXES: [&str; 8] = [
     "call_",          // OpenAI, xAI, Qwen, DeepSeek (`call_00_...`), SGLang
     "toolu_bdrk_01",  // Anthropic's models at Amazon
@@ -40,7 +41,7 @@ pub(super) fn is_listed(id: &str) -> bool {
         return true;
     }
     let rest = PREFIXES.iter().find_map(|prefix| id.strip_prefix(prefix));
-    // The place of a call in its answer stands before the random part: `call_00_`.
+    // The place of a call in its answer may come before the random part: `call_00_`.
     let placed = rest.and_then(|rest| rest.split_once('_'));
     let is_place =
         |place: &str| (1..=2).contains(&place.len()) && place.bytes().all(|b| b.is_ascii_digit());
@@ -78,7 +79,7 @@ fn is_random(run: &str) -> bool {
 }
 
 fn is_uuid(id: &str) -> bool {
-    // What is left of one may be cut.
+    // The end of a UUID may be cut.
     let groups: Vec<&str> = id.split('-').collect();
     let is_hex = |group: &&str| group.bytes().all(|b| b.is_ascii_hexdigit());
     let lengths: Vec<usize> = groups.iter().map(|group| group.len()).collect();

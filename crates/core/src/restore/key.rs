@@ -1,12 +1,12 @@
-//! Keyed digests: everything that is looked up is a digest under the tenant's own key.
+//! Keyed digests: every look-up uses a digest under the tenant's own key.
 
 use std::fmt;
 
 /// The version of the normal form. Each key and each stored record has its number.
 ///
-/// A change that gives the same answer other keys is a new version. [`Version::READ`] then has the new one and the one
-/// before it, and a look-up asks for the keys of both. A record with another number is not read, and the store says once
-/// that it has some.
+/// A change that gives the same answer other keys is a new version. [`Version::READ`] then has the new one and the
+/// one before it, and a look-up asks for the keys of both. A record with another number is not read, and the store
+/// reports once that it has some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Version {
     /// The first release: an answer is known by its own ids, else by its history.
@@ -33,19 +33,18 @@ impl Version {
     }
 }
 
-/// A tenant's secret for look-ups. Nothing prints it, and two tenants never share one.
+/// A tenant's secret for look-ups. It is never printed, and two tenants never share one.
 #[derive(Clone)]
 pub struct Secret([u8; 32]);
 
 impl Secret {
-    /// The secret with these bytes; whoever makes them draws them at random, once for each tenant.
+    /// The secret with these bytes, which must be random and different for each tenant.
     #[must_use]
     pub fn new(bytes: [u8; 32]) -> Self {
         Secret(bytes)
     }
 
-    /// A name that stands for a session's in what people see: the same each time, and it says nothing to whoever has
-    /// not the secret.
+    /// A pseudonym of a session for people: the same each time, and meaningless without the secret.
     #[must_use]
     pub fn pseudonym(&self, session: &str) -> String {
         self.name(Of::Session, session)
@@ -70,7 +69,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A digest under a tenant's secret. It says nothing to whoever has not the secret.
+/// A digest under a tenant's secret. It is meaningless without the secret.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key([u8; 32]);
 
@@ -94,7 +93,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What a digest is of. Digests of two kinds never meet.
+/// The kind of data in a digest. Digests of two kinds never meet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Of {
     /// A ticket in the place of a thought's signature.
@@ -109,19 +108,19 @@ pub(super) enum Of {
     Piece = 5,
     /// The reasoning of an answer.
     Thought = 6,
-    /// What a ticket is made of.
+    /// The data from which a ticket is made.
     Mint = 7,
-    /// A session hint, as people see it; what is looked up is never shown.
+    /// A session hint for people; look-up keys are never shown.
     Session = 8,
     /// The id of a call that no other answer has.
     Anchor = 9,
-    /// What can be seen of an answer.
+    /// The visible parts of an answer.
     Content = 10,
-    /// What stands before an answer since the last id that no other answer has.
+    /// The messages before an answer since the last unique id.
     History = 11,
     /// An answer behind its history.
     Answered = 12,
-    /// Everything that stands before an answer.
+    /// All messages before an answer.
     Prefix = 13,
     /// The words of a thought, as clients show them.
     Words = 14,
@@ -129,15 +128,15 @@ pub(super) enum Of {
     Refused = 15,
 }
 
-/// How much is gathered before it is digested. A power of two of at least a kilobyte, so that what goes in at once can
-/// be worked on in parallel.
+/// How much is gathered before it is digested. A power of two of at least a kilobyte, so that the hash can process
+/// the bytes of one call in parallel.
 const GATHERED: usize = 64 * 1024;
 
-/// A digest in the making. What goes in is gathered first: many short parts one by one would cost several times as much
-/// as their bytes do in one piece.
+/// A digest in the making. Short parts are gathered first, because digesting them one by one would cost several times
+/// as much as digesting their bytes in one piece.
 pub(super) struct Digest {
     secret: [u8; 32],
-    /// Made of what no longer fits below.
+    /// Holds the bytes that no longer fit into `gathered`.
     hasher: Option<Box<blake3::Hasher>>,
     gathered: Vec<u8>,
 }
@@ -156,7 +155,7 @@ impl Digest {
         self
     }
 
-    /// Adds a byte that says what follows.
+    /// Adds a byte that names the kind of the next part.
     pub(super) fn tag(&mut self, tag: u8) -> &mut Self {
         self.add(&[tag]);
         self

@@ -1,8 +1,8 @@
-//! What a record says of the answers before it that no later request could know by itself.
+//! The decisions about earlier answers that a record stores, because later requests could not derive them.
 //!
-//! Its own request was sent in a certain way: some answers told in words, some thoughts left out though their records
-//! were there. Every record says that of all answers before it, so that one of those behind an answer is enough. Answers
-//! are named by the visible path up to them: what a client changes behind an answer changes nothing about it.
+//! Its own request may have described answers in words, or left out thoughts that had records. Every record stores
+//! this for all answers before it, so that one record behind an answer is enough. Answers are named by the visible
+//! path up to them, so that a client's changes behind an answer do not affect it.
 
 use super::key::Key;
 use super::matching::Matches;
@@ -12,23 +12,23 @@ use crate::decision::{Action, Decision, Lasting, Why};
 use crate::model_name::is_same;
 use std::collections::BTreeMap;
 
-/// Answers one after another with the same said of them.
+/// Consecutive answers with the same decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     /// Everything before the last of them.
     pub before: Key,
-    /// What can be seen of the last.
+    /// The digest of the visible parts of the last answer.
     pub content: Key,
     /// How many they are.
     pub count: u64,
-    /// What became of their thoughts.
+    /// The decision about their thoughts.
     pub lasting: Lasting,
 }
 
-/// So many runs a record has at most, the newest.
+/// The most runs in a record; the newest are kept.
 const RUNS: usize = 128;
 
-/// What is to be said of the answers of a request in the record of the coming one.
+/// The decisions about a request's answers, for the record of the coming answer.
 pub(super) fn runs(question: &Question, answers: &[Decision]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let mut goes_on = false;
@@ -50,8 +50,8 @@ pub(super) fn runs(question: &Question, answers: &[Decision]) -> Vec<Run> {
     runs
 }
 
-/// A thought that is left out although a record is there. One that the target cannot read, or that is not wanted, is left
-/// out by every request that is like this one.
+/// A thought that is left out although a record is there. A thought that the target cannot read, or that is not
+/// wanted, is left out by every similar request, so it is not stored.
 fn left_out(answer: &Decision) -> Option<Lasting> {
     match answer.action {
         Action::Drop(Why::OverLimit) => Some(Lasting::OverLimit),
@@ -63,8 +63,8 @@ fn left_out(answer: &Decision) -> Option<Lasting> {
 }
 
 impl<'a> Matches<'a> {
-    /// What became of each answer in the requests that were sent to the same model before. The newest that went along the
-    /// same path knows; one that went along another path only knows what it says.
+    /// The decision about each answer in earlier requests to the same model. The newest record on the same path
+    /// decides; a record from another path counts only for the answers that it names.
     pub(crate) fn lasting(&self) -> Vec<Option<Lasting>> {
         let steps = &self.question.steps;
         let mut all: Vec<Option<Lasting>> = vec![None; steps.len()];
@@ -90,7 +90,7 @@ impl<'a> Matches<'a> {
         all
     }
 
-    /// The record of a step, and what it says of those before it, if the target is the one that was asked then.
+    /// The record of a step, and its decisions about earlier answers, if it came from the same target.
     fn sent_to_same(&self, at: usize) -> Option<(&'a Head, &'a [Run])> {
         let head = self.head(self.steps.get(at)?.found.as_ref()?.record)?;
         let runs = head.earlier.as_deref()?;
@@ -105,7 +105,7 @@ fn places_of(steps: &[Step]) -> BTreeMap<(Key, Key), usize> {
     steps.iter().enumerate().map(place).collect()
 }
 
-/// The answers before `end` that are named, with what is said of them.
+/// The answers before `end` that the runs name, with their decisions.
 fn named<'r>(
     runs: &'r [Run],
     places: &'r BTreeMap<(Key, Key), usize>,

@@ -59,7 +59,7 @@ impl<'a> Matches<'a> {
         self.hinted(step).map(|(_, head)| &head.origin)
     }
 
-    /// Of these records the one that the target cannot read, and of which the answer shows a copy.
+    /// The first of these records that the target cannot read, and whose copy the answer shows.
     pub(crate) fn foreign_copy(&self, step: &Step) -> Option<Evidence> {
         let (contract, own) = (self.ask.contract, self.ask.origin);
         let reads = |head: &Head| contract.can_read(&head.origin, own);
@@ -110,7 +110,7 @@ fn of_payload(payload: &str) -> Option<&'static str> {
     }
 }
 
-/// A Fernet token: version, time, initial vector, blocks of 16 bytes, and what authenticates them.
+/// A Fernet token: version, time, initial vector, blocks of 16 bytes, and the authentication code.
 fn is_fernet(bytes: &[u8]) -> bool {
     const AROUND: usize = 1 + 8 + 16 + 32;
     /// 2020 to 2100.

@@ -1,7 +1,7 @@
-//! Which record each answer of a request is, and by what evidence.
+//! Finds the record of each answer of a request, and its evidence.
 //!
-//! One forward pass finds answers by (a) their ids and (b) their history; one backward walk finds those that (c) the
-//! answer behind them names.
+//! A forward pass finds records by (a) ids and (b) history. A backward walk then finds records that (c) the next
+//! answer names.
 
 use super::key::Key;
 use super::question::{Call, Question, Step};
@@ -16,27 +16,27 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Ask<'a> {
     /// The contract of the target.
     pub contract: &'a Contract,
-    /// What the target's own answers are marked with.
+    /// The origin of the target's own answers.
     pub origin: &'a Origin,
     /// The request came on the wire that it goes out on.
     pub is_own_wire: bool,
     /// Thinking is on in this request.
     pub is_thinking: bool,
-    /// What became of a thought in earlier requests is decided afresh.
+    /// Decisions of earlier requests about thoughts do not count.
     pub is_afresh: bool,
 }
 
-/// What is known about one step.
+/// The findings about one step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OfStep {
     pub(crate) found: Option<Match>,
-    /// All records that fit as well as the one that was found: its twins.
+    /// All records that fit equally well: the twins of the found record.
     twins: Vec<usize>,
     /// The records of further answers in it, which the client has merged into one message.
     pub(crate) also: Vec<Match>,
-    /// So many unequal records fit.
+    /// The number of unequal records that fit.
     pub(crate) several: usize,
-    /// Those records, of which the answer behind may name one.
+    /// These records; the next answer may name one of them.
     candidates: Vec<usize>,
     pub(crate) why: Option<Why>,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Match {
     pub(crate) hindrance: Option<Why>,
 }
 
-/// What is known about each step of a question.
+/// The findings about each step of a question.
 pub(crate) struct Matches<'a> {
     pub(crate) question: &'a Question,
     records: Vec<&'a Head>,
@@ -66,8 +66,8 @@ pub(crate) struct Matches<'a> {
     pub(crate) steps: Vec<OfStep>,
 }
 
-/// The ids of further records that are wanted: answers that only the one behind them names. `records` are those that the
-/// question's keys found.
+/// The ids of further records that are wanted: answers that only the one behind them names. `records` are the records
+/// that the question's keys found.
 #[must_use]
 pub fn more<'r>(
     question: &'r Question,
@@ -145,8 +145,8 @@ impl<'a> Matches<'a> {
         self.choose(step, fits.map(|(at, _)| at).collect(), Level::Anchor)
     }
 
-    /// The record that the ids of the step's calls name. An id that several unequal records have only says which of them
-    /// are candidates. Ids that nobody knows are of an answer that nobody here has, whatever else looks alike.
+    /// The record that the ids of the step's calls name. An id of several unequal records only makes them candidates.
+    /// Unknown ids belong to an answer without a record here, even if other answers look alike.
     fn by_ids(&self, index: usize, step: &Step) -> OfStep {
         let mut named: Option<BTreeSet<usize>> = None;
         for key in step.visible.calls.iter().filter_map(|call| call.names) {
@@ -175,7 +175,7 @@ impl<'a> Matches<'a> {
         self.cut(index, self.choose(step, fits, Level::Anchor))
     }
 
-    /// Says of a step that was found whether it is a further part of an answer that began before.
+    /// Marks a found step as a further part of an answer that began earlier.
     fn cut(&self, index: usize, mut of_step: OfStep) -> OfStep {
         if let Some(found) = &mut of_step.found {
             match self.part(index, found) {
@@ -187,8 +187,9 @@ impl<'a> Matches<'a> {
         of_step
     }
 
-    /// A message with the calls of several records is those answers, cut where one ends and the next begins; one of them
-    /// may be known to nobody. Not where thoughts are bound to what stands before them: that is another sequence now.
+    /// A message with the calls of several records is split into these answers; one of them may have no record. This
+    /// does not apply if thoughts are bound to the messages before them, because the sequence is then a different
+    /// one.
     fn merged(&self, step: &Step) -> Option<OfStep> {
         if self.ask.contract.bound {
             return None;
@@ -236,7 +237,7 @@ impl<'a> Matches<'a> {
 
     /// Whether the record began in a step before this one, because the client split its calls.
     fn part(&self, index: usize, found: &Match) -> Part {
-        // Nothing of an answer stands before its first call.
+        // The first call has no earlier part of its answer before it.
         let Some(first) = found.calls.first().filter(|first| **first > 0) else {
             return Part::Whole;
         };
@@ -263,7 +264,7 @@ impl<'a> Matches<'a> {
         found.filter(|(_, head)| is_it(head)).map(|(at, _)| at).collect()
     }
 
-    /// Nothing that the client sends of the answer says that it is another one.
+    /// The client's message does not contradict this record.
     fn may_be(&self, step: &Step, head: &Head) -> bool {
         has_ids(step, head)
             && has_copy(step, head)
@@ -271,8 +272,8 @@ impl<'a> Matches<'a> {
             && head.delivery != Delivery::Cut
     }
 
-    /// One record of those that fit. Records of one origin that nothing visible tells apart are twins: the one that was
-    /// written first goes back, so that the same request is always answered in the same way.
+    /// Chooses one of the fitting records. Records of one origin with equal visible parts are twins: the oldest one
+    /// goes back, so that equal requests always get equal results.
     fn choose(&self, step: &Step, mut fits: Vec<usize>, level: Level) -> OfStep {
         fits.sort_by_key(|at| self.head(*at).map(|head| (head.at, head.id.as_str())));
         fits.dedup();
@@ -327,8 +328,9 @@ impl<'a> Matches<'a> {
         1 + heads.iter().filter(|head| !is_twin(head)).count()
     }
 
-    /// The next answer names the record before it, and where what can be seen is equal that is the record, whatever its
-    /// history is like by now: so it is the same for ever, however many look alike later. One that is gone is missed.
+    /// The next answer names the record before it. If the visible parts are equal, that is the record, even if the
+    /// history has changed; so the result stays the same, however many similar records come later. A named record
+    /// that no longer exists is a miss.
     fn backward(&mut self, index: usize) {
         let (Some(step), Some(of_step)) = (self.question.steps.get(index), self.steps.get(index))
         else {
@@ -351,7 +353,7 @@ impl<'a> Matches<'a> {
                 }
                 self.matched(step, at, Level::Parent)
             }
-            // The next answer says what could be seen of it.
+            // The next answer has the digest of its visible parts.
             None if self.was_seen(index, id) => None,
             None => return,
         };
@@ -360,8 +362,8 @@ impl<'a> Matches<'a> {
         }
     }
 
-    /// The record that the next answer names. Where that one has twins, it could be any of these: they must name the same
-    /// one, and where several unequal records fit the step each of them must name one.
+    /// The record that the next answer names. If the next answer has twins, all of them must name the same record;
+    /// and if several unequal records fit this step, every twin must name one.
     fn parent(&self, index: usize) -> Option<&'a String> {
         let (this, next) = (self.steps.get(index)?, self.steps.get(index + 1)?);
         let named = |at: usize| match &self.head(at)?.parent {
@@ -393,7 +395,7 @@ impl<'a> Matches<'a> {
         self.records.get(record).copied()
     }
 
-    /// Whether the target can read what was thought elsewhere.
+    /// Whether the target can read thoughts of this origin.
     fn can_read(&self, head: &Head) -> bool {
         self.ask.contract.can_read(&head.origin, self.ask.origin)
     }
@@ -407,16 +409,16 @@ impl<'a> Matches<'a> {
     }
 }
 
-/// Where a step stands in the answer that its record is of.
+/// The position of a step within the answer of its record.
 enum Part {
     Whole,
     /// It goes on right behind an earlier part.
     Further,
-    /// Something stands between it and an earlier part.
+    /// Other messages are between it and an earlier part.
     Separate,
 }
 
-/// For each call of a step the call of the record that it is, in order; `None` where one is not.
+/// The record's call for each call of a step, in order; `None` if one has no counterpart.
 fn calls_of(step: &Step, head: &Head) -> Option<Vec<usize>> {
     let mut from = 0;
     let mut calls = Vec::with_capacity(step.visible.calls.len());
@@ -426,7 +428,7 @@ fn calls_of(step: &Step, head: &Head) -> Option<Vec<usize>> {
         calls.push(at);
         from = at + 1;
     }
-    // An answer without calls in the request is the whole of one that had none.
+    // An answer without calls in the request matches only records without calls.
     (!calls.is_empty() || head.seen.calls.is_empty()).then_some(calls)
 }
 
@@ -441,7 +443,7 @@ fn has_text(step: &Step, head: &Head) -> bool {
     step.visible.text == head.seen.text
 }
 
-/// The ids of its calls are the record's own, where both have some.
+/// The ids of its calls equal the record's own, if both have some.
 fn has_ids(step: &Step, head: &Head) -> bool {
     let pairs = step.visible.calls.iter().zip(&head.seen.calls);
     let mut both = pairs.filter(|(call, mark)| !call.id.is_empty() && !mark.id.is_empty());

@@ -1,42 +1,44 @@
-//! Restoration: finds the thoughts that a client dropped, and says for each answer in a request what happens to its own.
+//! Restoration: finds the thoughts that a client dropped, and decides their fate for each answer in a request.
 //!
-//! **An answer is known by what only it has; the rest is evidence among look-alikes.** A thought goes to an answer only if
+//! **An answer is identified by parts that only it has; the rest is evidence among look-alikes.** A thought goes to
+//! an answer only if
 //!
-//! - (a) the answer shows an *anchor* that names its record: a call id that was drawn at random, or a ticket of ours; or
-//! - (b) the record answered the identical *history* with the identical visible answer. The history is what stands before
-//!   an answer since the last call id before it that was drawn at random; without one it is everything. Such records of
-//!   one origin are twins, and the one that was written first goes back; or
-//! - (c) the next answer of the request, known by (a), (b) or (c), names that record as its parent, and what can be seen
-//!   is equal. Not where thoughts are bound to all that stands before them. Where there is a next answer, it says more
-//!   than (b): it was given behind that very record, and what looks alike since then changes nothing. Where that
-//!   answer has twins that name unequal records, it names none of them.
+//! - (a) the answer shows an *anchor* that names its record: a call id that was drawn at random, or a ticket of ours;
+//!   or
+//! - (b) the record answered the identical *history* with the identical visible answer. The history is all messages
+//!   since the last random call id before the answer; without such an id, it is all messages. Such records of one
+//!   origin are twins, and the oldest one goes back; or
+//! - (c) the next answer of the request, known by (a), (b) or (c), names that record as its parent, and the visible
+//!   parts are equal. This does not apply if thoughts are bound to all messages before them. A next answer is
+//!   stronger evidence than (b): it was given after that very record, and later look-alikes do not matter. If that
+//!   answer has twins that name unequal records, it names no record.
 //!
-//! Nothing else counts: no text alone, no latest, no only one left. What is not found is a miss; several unequal records
-//! that fit are ambiguous.
+//! No other evidence counts: not the text alone, not the latest record, not the only one left. An answer without a
+//! record is a miss; several unequal records that fit are ambiguous.
 //!
 //! # Invariants
 //!
 //! Each has a property test in `tests/restore/agents`; a counter-example to any is a defect of the design.
 //!
-//! - A thought goes only into an answer of the same tenant, readable by the target, whose calls are its record's or some
-//!   of them, by id and name, in order.
+//! - A thought goes only into an answer of the same tenant, readable by the target, whose calls are its record's or
+//!   some of them, by id and name, in order.
 //! - No number of look-alikes changes the decision about an answer whose anchor names one record.
-//! - What a client changes in its own messages changes nothing about which record an anchored answer is.
+//! - A client's changes of its own messages do not change the record of an anchored answer.
 //! - Taking records away turns `restored` into `missed`, never into another record's thought that is no twin.
-//! - The decision is a function of request, records, contract and settings: when the caller's messages grow by appending,
-//!   so do ours, but for answers that several models gave alike. What an earlier request told in words or left out stays
-//!   so, because the records of the answers behind it say it (`lasting`).
-//! - Where thoughts are bound to what stands before them, they go back only as one unbroken run of parents, each behind
-//!   the same messages as before.
+//! - The decision is a function of request, records, contract and settings: when the caller's messages grow by
+//!   appending, so do ours, but for answers that several models gave alike. If an earlier request described an answer
+//!   in words or left out a thought, later requests do so, too, because the records behind it store it (`lasting`).
+//! - Thoughts that are bound to the messages before them go back only as one unbroken run of parents, each behind the
+//!   same messages as before.
 //!
 //! # Rooms
 //!
 //! 1. [`Question::read`] reads a request as keys ([`Question::keys`]), by which a store finds records.
-//! 2. `matching` says which record each answer is; [`decide`](mod@crate::decide) what happens to its thought.
-//! 3. [`weave()`] says which blocks go where in the caller's messages.
+//! 2. `matching` finds the record of each answer; [`decide`](mod@crate::decide) decides the fate of its thought.
+//! 3. [`weave()`] places blocks in the caller's messages.
 //! 4. [`capture()`] makes the record of the answer, with the keys by which the next request will ask for it.
 //!
-//! Keys are digests under the tenant's own secret, so that what one tenant asks never finds what another said.
+//! Keys are digests under the tenant's own secret, so that a look-up of one tenant never finds a record of another.
 
 mod capture;
 mod clock;

@@ -1,14 +1,14 @@
-//! The normal form of what is visible: clients re-encode what they keep, and mean the same.
+//! The normal form of visible content: clients re-encode the messages that they keep, without changing their meaning.
 //!
-//! - Text: the white space at the ends of lines and of the whole text, and the kind of line ends, say nothing.
-//!   Copies of the thought that a client shows at the head of an answer (`<think>`, `<thinking>`, `<details>`) are none
-//!   of it. Absent, `null` and empty content are one.
+//! - Text: the white space at the ends of lines and of the whole text, and the kind of line ends, do not count.
+//!   Copies of the thought that a client shows at the head of an answer (`<think>`, `<thinking>`, `<details>`) do not
+//!   count. Absent, `null` and empty content are one.
 //! - Arguments of calls and other JSON: white space, the order of members, repeated members before the last, and the
-//!   spelling of strings and numbers say nothing.
-//! - Results: a string and a list of texts are one if they say the same.
-//! - Cache markers, names, ids, roles and all that has no name in the neutral form say nothing.
+//!   spelling of strings and numbers do not count.
+//! - Results: a string and a list of texts are equal if their text is equal.
+//! - Cache markers, names, ids, roles and all members without a neutral form do not count.
 //!
-//! The words are those that the digest sees; nothing is copied but what has to be sorted.
+//! The digest reads the parts in place; only data that must be sorted is copied.
 
 use super::clock::without_clock;
 use super::key::{Digest, Key, Of, Secret, Version};
@@ -30,7 +30,7 @@ impl Normal<'_> {
         Digest::new(self.secret, self.version, of)
     }
 
-    /// What a person, a program or a system message says.
+    /// The digest of a message of a person, a program or the system.
     pub(super) fn said(&self, content: &Content) -> Key {
         let mut digest = self.digest(Of::Piece);
         digest.tag(content.speaker as u8);
@@ -62,7 +62,7 @@ impl Normal<'_> {
         }
     }
 
-    /// The visible text of an answer without a copy of its thought; `None` where it says nothing.
+    /// The visible text of an answer without a copy of its thought; `None` if it is empty.
     pub(super) fn answer(&self, text: &str) -> Option<Key> {
         let text = display_copy(text).map_or(text, |(_, rest)| rest);
         if text.trim().is_empty() {
@@ -74,18 +74,18 @@ impl Normal<'_> {
         Some(digest.finish())
     }
 
-    /// The words of a thought, by which it is compared with a copy that a client shows; `None` where it has none.
+    /// The words of a thought, for comparison with a copy that a client shows; `None` if it has none.
     pub(super) fn words(&self, thought: &str) -> Option<Key> {
         let words = copied_words(thought);
         (!words.is_empty()).then(|| self.digest(Of::Words).part(words.as_bytes()).finish())
     }
 
-    /// The words of the copy that stands at the head of a text.
+    /// The words of the copy at the head of a text.
     pub(super) fn copy(&self, text: &str) -> Option<Key> {
         display_copy(text).and_then(|(copy, _)| self.words(copy))
     }
 
-    /// What a system message says: the words, those that say when only where that counts.
+    /// The digest of a system message: its words, including words about the time only with `says_when`.
     pub(super) fn instructed(&self, system: &Content, says_when: bool) -> Key {
         let mut digest = self.digest(Of::System);
         for block in &system.blocks {
@@ -131,7 +131,7 @@ impl Normal<'_> {
         digest.finish()
     }
 
-    /// What a tool gave.
+    /// The digest of a tool's result.
     pub(super) fn result(&self, response: &ToolResponse) -> Key {
         let mut digest = self.digest(Of::Piece);
         digest.tag(b'r');
@@ -186,7 +186,7 @@ fn lines(digest: &mut Digest, text: &str) {
     let text = text.trim();
     let ends = || memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
     let count = if text.is_empty() { 0 } else { ends().count() };
-    // How many there are comes first, so that what follows the text is never taken for a line.
+    // The number of lines comes first, so that later parts are never taken for a line.
     digest.part(&(count as u64).to_le_bytes());
     let mut start = 0;
     for end in ends().take(count) {
@@ -196,8 +196,8 @@ fn lines(digest: &mut Digest, text: &str) {
     }
 }
 
-/// The copy of a thought that a client shows at the head of a text, and what is said behind it: in tags, in tags with
-/// escaped brackets, or in quoted lines.
+/// The copy of a thought that a client shows at the head of a text, and the text behind it. The copy is in tags, in
+/// tags with escaped brackets, or in quoted lines.
 pub(super) fn display_copy(text: &str) -> Option<(&str, &str)> {
     const TAGS: [(&str, &str); 4] = [
         ("<think>", "</think>"),
@@ -218,9 +218,9 @@ fn quoted(trimmed: &str) -> Option<(&str, &str)> {
     if end == 0 { None } else { trimmed.split_at_checked(end) }
 }
 
-/// The words of a thought or of a copy of one, without what shows that it is one.
+/// The words of a thought or of a copy of one, without the marks of a copy.
 pub(super) fn copied_words(copy: &str) -> String {
-    // What is left of the tag `<details open>`, and its summary.
+    // Removes the rest of the tag `<details open>`, and its summary.
     let inside = match copy.split_once('>') {
         Some((attributes, rest)) if attributes.is_empty() || attributes.starts_with(' ') => {
             if attributes.contains('\n') {
@@ -252,7 +252,7 @@ pub(super) fn copied_words(copy: &str) -> String {
     words
 }
 
-/// The text that nothing but texts say.
+/// The text of blocks that are all texts.
 fn texts_of(blocks: &[Block]) -> Option<String> {
     let text = |block: &Block| match block {
         Block::Text(text) => Some(text.text.clone()),
@@ -261,7 +261,7 @@ fn texts_of(blocks: &[Block]) -> Option<String> {
     blocks.iter().map(text).collect()
 }
 
-/// The text that a string or a list of nothing but text parts says.
+/// The text of a string, or of a list of text parts only.
 fn texts(value: Val<'_>) -> Option<String> {
     if let Some(text) = value.as_str() {
         return Some(text.into_owned());
@@ -278,7 +278,7 @@ fn texts(value: Val<'_>) -> Option<String> {
         .collect()
 }
 
-/// JSON whose spelling says nothing. `is_marked`: cache markers say nothing either.
+/// JSON, independent of its spelling. `is_marked`: cache markers do not count either.
 fn json(digest: &mut Digest, value: Val<'_>, is_marked: bool) {
     match value.kind() {
         Kind::Null => {
@@ -301,7 +301,7 @@ fn json(digest: &mut Digest, value: Val<'_>, is_marked: bool) {
         Kind::Object => {
             let mut members: Vec<_> =
                 value.entries().filter(|(key, _)| !(is_marked && key == "cache_control")).collect();
-            // Stable, so that of members that repeat the last stays last.
+            // The sort is stable, so that the last of repeated members stays last.
             members.sort_by(|(one, _), (two, _)| one.cmp(two));
             digest.tag(b'{');
             for (index, (key, value)) in members.iter().enumerate() {
@@ -316,8 +316,8 @@ fn json(digest: &mut Digest, value: Val<'_>, is_marked: bool) {
     }
 }
 
-/// A number as every client would write it: whole numbers as they stand, `1.0` as `1`, and what no float can hold as
-/// it was written.
+/// A number as every client would write it: whole numbers unchanged, `1.0` as `1`, and numbers that no float can hold
+/// as they were written.
 fn number(value: Val<'_>) -> String {
     let raw = value.raw();
     if raw.bytes().all(|b| b.is_ascii_digit() || b == b'-') {

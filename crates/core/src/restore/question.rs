@@ -1,9 +1,9 @@
-//! A request as questions to the vault: which answers stand in it, and by which keys their records are found.
+//! Reads a request as questions to the vault: its answers, and the keys that find their records.
 //!
-//! One forward pass. The conversation is a sequence of pieces: what people and programs say, the text of an answer, each
-//! of its calls, and what the tool gave right behind its call. So it is the same sequence whether results stand behind
-//! each call or behind all. No thought is ever in it, so that clients that keep thoughts and clients that drop them ask
-//! the same.
+//! One forward pass. The conversation is a sequence of pieces: the messages of people and programs, the text of an
+//! answer, each of its calls, and the result of each call right behind it. So the sequence is the same whether each
+//! result follows its call or all results follow all calls. No thought is ever in it, so that clients that keep
+//! thoughts and clients that drop them ask the same.
 
 use super::ids::{is_listed, normal_id};
 use super::key::{Key, Of, Secret, Version};
@@ -19,7 +19,7 @@ use crate::request::Tool;
 use crate::turns::Turns;
 use std::ops::Range;
 
-/// Everything that restoration asks of a request.
+/// All data that restoration needs of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     /// The version of the normal form that its keys have.
@@ -32,43 +32,43 @@ pub struct Question {
     pub root: Key,
     /// Ids of calls that were drawn at random name records at this endpoint.
     pub(super) lists_ids: bool,
-    /// Where the coming answer hangs.
+    /// The place of the coming answer.
     pub(super) end: Place,
 }
 
-/// One answer of the model in a request: a run of its messages with nothing between them.
+/// One answer of the model in a request: an unbroken run of its messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The messages, as indices in the request's contents.
     pub contents: Range<usize>,
     /// The number of its turn.
     pub turn: usize,
-    /// It stands in the turn under way.
+    /// It is part of the turn under way.
     pub is_current: bool,
     /// A later answer exists in its turn.
     pub was_sent: bool,
     /// Tools were called in its turn.
     pub turn_has_calls: bool,
-    /// Something stands between it and the answer before it that is no result of a tool.
+    /// Messages other than tool results are between it and the answer before.
     pub is_after_speech: bool,
-    /// What can be seen of it.
+    /// The visible parts.
     pub(super) visible: Visible,
-    /// What the client sent with it of the thought.
+    /// The thought that the client sent with it.
     pub(crate) own: Option<Thought>,
-    /// The digests of the payloads in it, where there are several.
+    /// The digests of the payloads in it, if there are several.
     pub(super) seals: Vec<Key>,
     /// The family that made its payloads, if their form shows it.
     pub(crate) maker: Option<&'static str>,
-    /// The key of the ticket that stands in the place of the thought's signature.
+    /// The key of the ticket in place of the thought's signature.
     pub(crate) ticket: Option<Key>,
     /// The client added empty members to its sealed thoughts.
     pub(crate) is_padded: bool,
     /// The client names items that the provider keeps.
     pub(crate) refers: bool,
-    /// The answer behind its history; `None` where it says nothing that could be told from others.
+    /// The key of the answer and its history; `None` if the answer has no visible part that could distinguish it.
     pub(super) answered: Option<Key>,
-    /// The same key as an endpoint of the other kind sees it: one that is known to draw its ids, or one that is not. A
-    /// record of there has this one.
+    /// The same key as an endpoint of the other kind computes it; a record from there has this key. The two kinds are
+    /// endpoints that draw their ids at random, and all others.
     pub(super) elsewhere: Option<Key>,
     /// Everything before it.
     pub(super) prefix: Key,
@@ -80,7 +80,7 @@ impl Step {
         self.visible.calls.iter().any(|call| call.names.is_some())
     }
 
-    /// The keys that show who made it, if this endpoint draws no ids and the one that made it does.
+    /// The keys that show the maker of the answer, if this endpoint does not draw ids at random but the maker's does.
     pub(super) fn hints(&self) -> impl Iterator<Item = Key> {
         let unnamed = self.visible.calls.iter().filter(|call| call.names.is_none());
         unnamed.filter_map(|call| call.hint).chain(self.elsewhere)
@@ -107,14 +107,14 @@ impl Step {
         !self.visible.calls.is_empty()
     }
 
-    /// It may go on with the answer before, if the client has given each call a message of its own: nothing but results
-    /// stands between.
+    /// It may continue the answer before, if the client has given each call a message of its own: only results are
+    /// between them.
     pub(super) fn may_be_part(&self) -> bool {
         !self.is_after_speech && self.has_calls()
     }
 }
 
-/// What can be seen of an answer.
+/// The visible parts of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Visible {
     /// The digest of its text, without a copy of the thought.
@@ -126,13 +126,13 @@ pub(super) struct Visible {
     pub(super) content: Key,
 }
 
-/// A call as far as it can be told from others.
+/// The distinguishing parts of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Call {
     pub(super) name: String,
     /// Name and arguments.
     pub(super) digest: Key,
-    /// The id as far as clients leave it alone; empty without one.
+    /// The part of the id that clients leave alone; empty without an id.
     pub(super) id: String,
     /// The key of an id that no other answer has.
     pub(super) names: Option<Key>,
@@ -143,11 +143,11 @@ pub(super) struct Call {
 /// A place in the conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// What stands before it since the last id that no other answer has.
+    /// The digest of the messages since the last unique id.
     pub(super) history: Key,
     /// Everything before it.
     pub(super) prefix: Key,
-    /// What the model said already of the answer that is to come.
+    /// The beginning of the coming answer, if the client sent one.
     pub(super) begun: Option<Begun>,
 }
 
@@ -158,16 +158,16 @@ pub(super) struct Begun {
     pub(super) calls: Vec<ToolCall>,
 }
 
-/// What a request says of itself beside its messages, and what is known about where it goes.
+/// Facts about a request beside its messages, and about its endpoint.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct About<'a> {
     /// The tools on offer.
     pub tools: &'a [Tool],
-    /// What the client says about its session.
+    /// The client's hint about its session.
     pub hint: Option<&'a str>,
-    /// Nothing is known about the endpoint, so that its ids of calls name nothing, whatever their form.
+    /// The endpoint is unknown, so that its call ids do not identify answers, in any form.
     pub is_unlisted: bool,
-    /// Thoughts are sealed there, so that when a request was made says something: the clock of a system message too.
+    /// Thoughts are sealed there, so that the time of a request matters: the clock of a system message, too.
     pub is_sealed: bool,
 }
 
@@ -211,7 +211,7 @@ impl Question {
         walk.finish(hint)
     }
 
-    /// Every key by which a record may be found. Of an empty list nothing has to be looked up.
+    /// Every look-up key for records of this request. If the list is empty, no look-up is necessary.
     #[must_use]
     pub fn keys(&self) -> Vec<Key> {
         let mut keys: Vec<Key> = Vec::with_capacity(self.steps.len() + 4);
@@ -237,12 +237,13 @@ struct Walk<'s> {
     lists_ids: bool,
     is_sealed: bool,
     place: Place,
-    /// The history as an endpoint of the other kind sees it: one that is known to draw its ids, or one that is not.
+    /// The history as an endpoint of the other kind computes it. The two kinds are endpoints that draw their ids at
+    /// random, and all others.
     elsewhere: Key,
     root: Option<Key>,
     steps: Vec<Step>,
     turns: Turns,
-    /// What came last was said by somebody else than the model or a tool.
+    /// The last message is neither from the model nor from a tool.
     after_speech: bool,
 }
 
@@ -344,9 +345,9 @@ impl Walk<'_> {
         });
     }
 
-    /// Goes on behind an answer and its results. An id that no other answer has begins the history anew: nothing that a
-    /// client does to what stands before it matters any more. Of several calls the last one counts, with its own result,
-    /// so that it is the same history whether a client keeps them in one message or splits them.
+    /// Goes on behind an answer and its results. A unique id begins the history anew, so that changes of earlier
+    /// messages by the client no longer matter. If an answer has several calls, the last one counts, with its own
+    /// result, so that the history is the same whether a client keeps them in one message or splits them.
     fn pass(&mut self, visible: &Visible, calls: &[&ToolCall], given: &[Content]) {
         self.add_history(&visible.named(&self.normal));
         visible.text.iter().for_each(|text| self.add_prefix(text));
@@ -396,7 +397,7 @@ fn is_padded(block: &Block) -> bool {
         && thinking.extra.fields.iter().any(|(_, value)| says_nothing(value))
 }
 
-/// The key of the ticket that all thoughts of an answer have which have one; those of several say nothing.
+/// The key of the ticket that all thoughts with a ticket share; `None` if their tickets differ.
 fn thought_ticket<'b>(normal: &Normal<'_>, blocks: impl Iterator<Item = &'b Block>) -> Option<Key> {
     let mut tickets = blocks.filter_map(ticket::in_thought);
     let first = tickets.next()?;
@@ -404,8 +405,7 @@ fn thought_ticket<'b>(normal: &Normal<'_>, blocks: impl Iterator<Item = &'b Bloc
 }
 
 impl Visible {
-    /// `lists_ids`: at this endpoint ids of the forms that are drawn at random name records; those that were minted here
-    /// always do.
+    /// `lists_ids`: at this endpoint, ids of a random form identify records; ids that were minted here always do.
     pub(super) fn of(
         normal: &Normal<'_>,
         text: &str,
@@ -431,7 +431,7 @@ impl Visible {
         Visible { text, copy, calls, content: content.finish() }
     }
 
-    /// What can be seen, with the ids of its calls.
+    /// The visible parts, with the ids of the calls.
     fn named(&self, normal: &Normal<'_>) -> Key {
         let mut digest = normal.digest(Of::Content);
         digest.key(&self.content);
@@ -441,7 +441,7 @@ impl Visible {
         digest.finish()
     }
 
-    /// The answer behind a history; `None` where it says nothing.
+    /// The key of the answer with a history; `None` if the answer is empty.
     pub(super) fn behind(&self, normal: &Normal<'_>, history: &Key) -> Option<Key> {
         let says = self.text.is_some() || !self.calls.is_empty();
         says.then(|| normal.digest(Of::Answered).key(history).key(&self.content).finish())

@@ -13,38 +13,38 @@ use crate::shape::{read_block, write_block};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What is known about a record without opening it: digests, and where it came from.
+/// The readable part of a record: digests, and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// The record's id, drawn by whoever stores it.
+    /// The record's id, drawn by the storing code.
     pub id: String,
     /// The version of the normal form of its keys.
     pub version: Version,
-    /// Who thought it.
+    /// The origin of the thought.
     pub origin: Origin,
     /// The digest of the session hint of its request.
     pub hint: Option<Key>,
     /// The digest of the first message of its conversation.
     pub root: Key,
-    /// The keys by which it is found.
+    /// Its look-up keys.
     pub keys: Keys,
-    /// What can be seen of it.
+    /// The visible parts.
     pub seen: Seen,
-    /// The digest of everything that stood before it.
+    /// The digest of all messages before it.
     pub prefix: Key,
     /// The answer before it in its request.
     pub parent: Link,
     /// The last answer before it whose thought was in its request.
     pub follows: Link,
-    /// The answers right before it that no id names: the nearest first, up to one that an id names.
+    /// The answers right before it that no id names: the nearest first, up to an answer with such an id.
     pub ancestors: Vec<Ancestor>,
-    /// What stays as it was of the answers before it; `None`: its request knew too little to say.
+    /// The lasting decisions about earlier answers; `None` if its request knew too little.
     pub earlier: Option<Vec<Run>>,
-    /// The digest of its reasoning; `None`: it is known to have had none.
+    /// The digest of its reasoning; `None` if it certainly had none.
     pub thought: Option<Thought>,
-    /// The words of its reasoning, by which a copy is known that a client shows.
+    /// The words of its reasoning, for recognising a client's copy.
     pub words: Option<Key>,
-    /// The digests of the payloads of its reasoning, where there are several: a client may send back some of them.
+    /// The digests of the payloads of its reasoning, if there are several: a client may send back some of them.
     pub seals: Vec<Key>,
     /// How it ended.
     pub delivery: Delivery,
@@ -53,7 +53,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// All keys by which the record is found: those of its answer, and those of its thought, which name its maker.
+    /// All look-up keys of the record: the keys of its answer, and the keys of its thought, which name its maker.
     pub fn all_keys(&self) -> impl Iterator<Item = Key> {
         let thought = self.thought.into_iter().flat_map(Thought::keys).chain(self.words);
         self.keys.all().chain(thought).chain(self.seals.iter().copied())
@@ -63,13 +63,13 @@ impl Head {
 /// A record as the vault keeps it. Clones share it.
 #[derive(Clone)]
 pub struct Found {
-    /// What is known without opening it.
+    /// The part that is readable without opening.
     pub head: Arc<Head>,
     /// Its thoughts.
     pub kept: Arc<Sealed<Kept>>,
 }
 
-/// The keys by which a record is found.
+/// The look-up keys of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {
     /// The answer behind its history.
@@ -87,7 +87,7 @@ impl Keys {
     }
 }
 
-/// What can be seen of an answer.
+/// The visible parts of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Its text, without a copy of a thought at its head.
@@ -107,36 +107,36 @@ pub struct CallMark {
     pub name: String,
     /// The digest of its name and arguments.
     pub digest: Key,
-    /// The id that the caller was given, as far as clients leave it alone.
+    /// The caller's id, in the part that clients leave alone.
     pub id: String,
 }
 
-/// An answer before another one that only that one names.
+/// An earlier answer that only the next answer names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ancestor {
     /// The id of its record.
     pub id: String,
-    /// What can be seen of it.
+    /// The digest of its visible parts.
     pub content: Key,
 }
 
-/// What a record hangs on.
+/// The predecessor of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Link {
     /// There was nothing.
     Root,
     /// The record with this id.
     Record(String),
-    /// There was something that had no record.
+    /// A predecessor without a record.
     Unknown,
 }
 
 /// How an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Delivery {
-    /// The upstream broke off: nothing of it can be trusted to be whole.
+    /// The upstream broke off, so that no part of it is certainly complete.
     Cut,
-    /// The caller broke off: what was complete by then is.
+    /// The caller broke off: the parts that were complete by then are complete.
     Stopped,
     /// As it should.
     Full,
@@ -155,8 +155,8 @@ impl Thought {
         self.text.into_iter().chain(self.payloads)
     }
 
-    /// The digest of what is thought in `blocks`; `None` where nothing is. White space alone is a filler, no thought, and
-    /// so is a value that only stands where a signature should.
+    /// The digest of the thoughts in `blocks`; `None` if there are no thoughts. White space alone is a filler, no
+    /// thought, and so is a placeholder for a signature.
     pub(super) fn of<'b>(
         normal: &Normal<'_>,
         blocks: impl Iterator<Item = &'b Block> + Clone,
@@ -174,7 +174,7 @@ impl Thought {
     }
 }
 
-/// What can be read of the thoughts in `blocks`. A single one is not copied: it may be large.
+/// The readable text of the thoughts in `blocks`. A single one is not copied: it may be large.
 pub(super) fn readable<'b>(blocks: impl IntoIterator<Item = &'b Block>) -> Cow<'b, str> {
     let mut readable = Cow::Borrowed("");
     for block in blocks {
@@ -187,7 +187,7 @@ pub(super) fn readable<'b>(blocks: impl IntoIterator<Item = &'b Block>) -> Cow<'
     readable
 }
 
-/// The digest of each payload in `blocks` where there are several; of a single one it is that of [`Thought`].
+/// The digest of each payload in `blocks`, if there are several; the digest of a single payload is in [`Thought`].
 pub(super) fn seals<'b>(normal: &Normal<'_>, blocks: impl Iterator<Item = &'b Block>) -> Vec<Key> {
     let digest = |(place, payload): (u8, Cow<'_, str>)| {
         normal.digest(Of::Thought).tag(place).part(payload.as_bytes()).finish()
@@ -228,8 +228,8 @@ fn in_one_alphabet(payload: &str) -> Cow<'_, str> {
     Cow::Owned(payload)
 }
 
-/// What is sealed of a record: the exact reasoning at its places among the visible parts, and the provider's own ids.
-/// The visible parts themselves are the caller's to send, so only their outline is here.
+/// The sealed part of a record: the exact reasoning at its places among the visible parts, and the provider's own
+/// ids. The visible parts themselves are the caller's to send, so only their outline is here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// The answer's blocks in order. A text is its length in bytes, a call its id, name and payload, any other block its

@@ -3,7 +3,7 @@
 use crate::content::{Block, Content, ToolCall, ToolResponse};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The results behind an answer, each of which its call finds.
+/// The results behind an answer, for the look-up by call.
 pub(super) struct Results<'c> {
     /// In order; `None` if a call took it.
     given: Vec<Option<&'c ToolResponse>>,
@@ -105,7 +105,7 @@ mod tests {
         );
     }
 
-    /// The shortest of some runs over that many calls, whose results stand in the opposite order.
+    /// The shortest of some runs over that many calls, with results in the opposite order.
     fn took(calls: usize) -> Duration {
         let name = |place: usize| format!("call_{place}");
         let given = given((0..calls).rev().map(|place| Some(name(place))));

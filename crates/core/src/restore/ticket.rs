@@ -1,4 +1,4 @@
-//! Tickets: short opaque ids that are minted for a caller where the provider's own are weak, or where the caller's wire
+//! Tickets: short opaque ids that are minted for a caller if the provider's own are weak, or if the caller's wire
 //! wants a signature and the model gave none.
 
 use super::ids::normal_id;
@@ -11,9 +11,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 const PREFIX: &str = "tk_";
-/// 14 letters and digits hold 83 bits; 8 more say whose ticket it is.
+/// 14 letters and digits hold 83 bits; 8 more identify the tenant.
 const LONG: Form = Form { prefix: PREFIX, drawn: 14, mark: 8 };
-/// 6 letters and digits hold 36 bits; 3 more say whose ticket it is, which another id does once in 238,328 times.
+/// 6 letters and digits hold 36 bits; 3 more identify the tenant, which match another id once in 238,328 times.
 const SHORT: Form = Form { prefix: "", drawn: 6, mark: 3 };
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -47,20 +47,21 @@ impl Form {
         self.has(id) && drawn.is_some_and(|drawn| id.ends_with(&self.marked(normal, drawn)))
     }
 
-    /// What says that a ticket was minted under this secret.
+    /// The mark that shows that a ticket was minted under this secret.
     fn marked(self, normal: &Normal<'_>, drawn: &str) -> String {
         digits(&normal.digest(Of::Mint).part(drawn.as_bytes()).finish(), self.mark)
     }
 }
 
-/// The ticket of one call of a record that is to be: no randomness of its own, so that a retry of the same record gives
-/// the same ticket, and unguessable, because the record's id is drawn at random and the digest has the tenant's secret.
+/// The ticket of one call of a coming record. It has no randomness of its own, so that a retry of the same record
+/// gives the same ticket. It cannot be guessed, because the record's id is drawn at random and the digest has the
+/// tenant's secret.
 #[must_use]
 pub fn mint(secret: &Secret, record: &str, call: u32, form: Form) -> String {
     minted(secret, record, &call.to_le_bytes(), form)
 }
 
-/// The ticket that stands in the place of the signature of a record's thoughts, made as [`mint`] makes those of calls.
+/// The ticket that replaces the signature of a record's thoughts, made as [`mint`] makes the tickets of calls.
 #[must_use]
 pub fn of_thought(secret: &Secret, record: &str) -> String {
     minted(secret, record, b"thought", LONG)
@@ -86,7 +87,7 @@ fn digits(key: &Key, count: usize) -> String {
     digits
 }
 
-/// Whether an id has the form of a ticket that nobody else gives. Whether it is one only the vault knows.
+/// Whether an id has the form of our tickets, which no provider uses. Whether it is one only the vault knows.
 #[must_use]
 pub fn is_ticket(id: &str) -> bool {
     LONG.has(id)
@@ -97,10 +98,10 @@ pub(super) fn is_minted(normal: &Normal<'_>, id: &str) -> bool {
     is_ticket(id) || SHORT.is_own(normal, id)
 }
 
-/// Tickets whose records are gone become ids in the provider's own form, on calls and on the results that name them: a
-/// function of what stands before them, so that a request that grows at its end keeps its ids.
+/// Turns tickets without records into ids of the provider's own form, on calls and on the results that name them. The
+/// new ids depend only on earlier messages, so that a request that grows at its end keeps its ids.
 ///
-/// A server that nobody knows may be a gateway that mints tickets, too: there only those of this tenant do.
+/// An unknown server may be a gateway that mints tickets, too: there, only tickets of this tenant are replaced.
 #[must_use]
 pub fn rebuilt<'c>(
     mut contents: Cow<'c, [Content]>,
@@ -158,8 +159,8 @@ pub(super) fn in_thought(block: &Block) -> Option<&str> {
     }
 }
 
-/// Tickets that still stand in the place of signatures go, for they say nothing to a provider: alone, or where only
-/// sealed thoughts may go back, with the thoughts.
+/// Removes tickets that are still in the place of signatures, because a provider cannot read them: alone, or with
+/// their thoughts if only sealed thoughts may go back.
 #[must_use]
 pub fn withdrawn(mut contents: Cow<'_, [Content]>, only_sealed: bool) -> Cow<'_, [Content]> {
     let has_ticket = |content: &Content| content.blocks.iter().any(|it| in_thought(it).is_some());
@@ -182,7 +183,7 @@ pub fn withdrawn(mut contents: Cow<'_, [Content]>, only_sealed: bool) -> Cow<'_,
     contents
 }
 
-/// The key by which the record of a ticket is found.
+/// The look-up key of a ticket's record.
 pub(super) fn key(normal: &Normal<'_>, ticket: &str) -> Key {
     normal.digest(Of::Ticket).part(ticket.as_bytes()).finish()
 }

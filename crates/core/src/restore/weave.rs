@@ -1,4 +1,4 @@
-//! Where the blocks of a record go in the caller's messages.
+//! Finds the places of a record's blocks in the caller's messages.
 
 use super::normal::{copied_words, display_copy};
 use super::question::Step;
@@ -8,11 +8,11 @@ use crate::content::{Block, Content, Speaker, ToolCall};
 use crate::decision::{Action, Evidence};
 use crate::edit::{Change, What};
 
-/// The changes that carry out what was decided about one step, as far as one record goes. `kept` is what that opened to;
-/// where nothing of it is put in, it may be `None`.
+/// The changes that carry out the decision about one step, for one record. `kept` is the opened record; it may be
+/// `None` if no block of it is put in.
 ///
-/// Whatever the client sends of a thought in the step goes when another takes its place. Ids that were minted for the
-/// caller become the provider's own again, also where no thought goes back.
+/// A thought that the client sends in the step is removed if another one replaces it. Ids that were minted for the
+/// caller become the provider's own again, even if no thought goes back.
 #[must_use]
 pub fn weave(
     contents: &[Content],
@@ -46,8 +46,8 @@ pub fn weave(
     changes
 }
 
-/// A copy of the thought that the client shows at the head of the text goes: the thought has its own place, and models
-/// write what they read. What only looks like one stays.
+/// Removes a copy of the thought that the client shows at the head of the text: the thought has its own place, and
+/// models imitate the text that they read. A text that only resembles a copy stays.
 fn unshow(contents: &[Content], spots: &[Spot], kept: &Kept, changes: &mut Vec<Change>) {
     let Some(spot) = spots.first().filter(|spot| !spot.is_call) else { return };
     let block = contents.get(spot.message).and_then(|content| content.blocks.get(spot.block));
@@ -97,8 +97,8 @@ struct Spot {
     is_call: bool,
 }
 
-/// The visible blocks of a step; of one that holds several answers those of the one that was found: its calls, and the
-/// text of the first.
+/// The visible blocks of a step. If the step holds several answers, only the blocks of the found one: its calls, and
+/// the text of the first answer.
 fn spots(contents: &[Content], step: &Step, found: Option<&Evidence>) -> Vec<Spot> {
     let mut calls = 0..;
     let of_answer = |spot: &Spot| match (found, spot.is_call) {
@@ -127,7 +127,7 @@ fn all_spots(contents: &[Content], step: &Step) -> Vec<Spot> {
     spots
 }
 
-/// Whether a visible block is a call; `None` for what cannot be seen.
+/// Whether a visible block is a call; `None` for an invisible block.
 fn visible(block: &Block) -> Option<bool> {
     match block {
         Block::ToolCall(_) => Some(true),
@@ -176,10 +176,11 @@ fn insert(
                 let spot = if is_same {
                     spots.get(seen)
                 } else if calls == 0 {
-                    // The client has cut the text otherwise: what is thought before the first call goes first.
+                    // The client has cut the text differently: thoughts before the first call go first.
                     spots.first()
                 } else {
-                    // Behind so many calls of the record, of which the client may have left some out.
+                    // Thoughts go behind this number of the record's calls, some of which the client may have left
+                    // out.
                     let mut here = spots.iter().filter(|spot| spot.is_call).zip(of_record);
                     here.find(|(_, at)| **at >= calls).map(|(spot, _)| spot)
                 };
@@ -202,7 +203,7 @@ fn insert(
     }
 }
 
-/// Whether the client kept the id of the item that stands here.
+/// Whether the client kept the id of this item.
 fn has_item_id(contents: &[Content], spot: &Spot) -> bool {
     let block = contents.get(spot.message).and_then(|content| content.blocks.get(spot.block));
     let extra = match block {
@@ -217,7 +218,7 @@ fn has_item_id(contents: &[Content], spot: &Spot) -> bool {
 fn sign(spots: &[Spot], kept: &Kept, of_record: &[usize], changes: &mut Vec<Change>) {
     let mut set = |spot: &Spot, signature: &String| {
         let Spot { message, block, .. } = *spot;
-        // What the client sent in this place went before; this is put in its stead.
+        // The client's own change of this place is replaced by this one.
         changes.retain(|it| {
             !(it.message == message && it.block == block && matches!(it.what, What::Sign(_)))
         });
@@ -281,7 +282,7 @@ fn rename(
                 .skip(place)
                 .take(1)
                 .for_each(|(message, block, _)| say(message, block)),
-            // A ticket is never another's; any other id may stand in other turns as well.
+            // A ticket is unique; any other id may occur in other turns as well.
             Some(id) => results(contents, step, ticket::is_ticket(id))
                 .filter(|(_, _, named)| *named == Some(id))
                 .for_each(|(message, block, _)| say(message, block)),
@@ -290,8 +291,8 @@ fn rename(
     unname(contents, step, &minted, changes);
 }
 
-/// Calls that came without an id get none, if the results stand in their order, or name none: nothing else says then whose
-/// they are.
+/// Calls that came without an id lose their minted ids, if the results are in the order of the calls, or name no
+/// call. Otherwise the ids alone assign the results.
 fn unname(contents: &[Content], step: &Step, minted: &[(&Spot, &str)], changes: &mut Vec<Change>) {
     let is_minted = |id: &str| minted.iter().any(|(_, minted)| *minted == id);
     if !minted.iter().all(|(_, id)| ticket::is_ticket(id)) {

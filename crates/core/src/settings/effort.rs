@@ -70,7 +70,7 @@ impl Efforts {
         Effort::ALL.into_iter().filter(move |effort| self.0 & bit(*effort) != 0)
     }
 
-    /// The nearest effort, the lower one of two. `none` stands for an effort only if the set has no other.
+    /// The nearest effort, the lower one of two. `none` replaces an effort only if the set has no other.
     #[must_use]
     pub fn nearest(self, wanted: Effort) -> Option<Effort> {
         let rank =

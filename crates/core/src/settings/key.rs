@@ -1,4 +1,4 @@
-//! The names of settings, and what may be said under them.
+//! The names of settings, and their allowed values.
 
 use super::{Display, Effort, Format, Include, Strip};
 use std::fmt;
@@ -58,7 +58,7 @@ impl Key {
         self.as_str().trim_start_matches("reasoning.")
     }
 
-    /// What the setting does, in a sentence.
+    /// The effect of the setting, in a sentence.
     #[must_use]
     pub const fn about(self) -> &'static str {
         match self {
@@ -103,13 +103,13 @@ impl Key {
 /// Why a setting was not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingError {
-    /// The value is none of those allowed.
+    /// The value is not an allowed one.
     BadValue {
         /// The setting, as it was named.
         key: String,
         /// The value that was given.
         value: String,
-        /// What is allowed.
+        /// The allowed values.
         allowed: String,
     },
     /// There is no such setting.

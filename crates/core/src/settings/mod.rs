@@ -1,7 +1,7 @@
 //! The settings `reasoning.*`: keys, values, layers, and one resolver.
 //!
-//! A [`Partial`] is what one layer says; [`resolve`] puts the layers on top of each other and remembers for each key
-//! where its value came from.
+//! A [`Partial`] is one layer; [`resolve`] puts the layers on top of each other and remembers the source of the value
+//! of each key.
 
 mod effort;
 mod key;

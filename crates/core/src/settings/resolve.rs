@@ -1,13 +1,13 @@
-//! Layers of settings, and what they come to.
+//! Layers of settings, and their result.
 
 use super::{Budget, Display, Effort, Format, Include, Key, SettingError, Strip};
 
-/// Where a value comes from, the weakest first.
+/// The source of a value, the weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
     /// The default.
     BuiltIn,
-    /// What is known about the model.
+    /// The rule of the model.
     ModelRule,
     /// The user's configuration.
     UserConfig,
@@ -15,9 +15,9 @@ pub enum Source {
     Conversation,
     /// The profile in use.
     Profile,
-    /// Said in this session: `/set` or `--set`.
+    /// Set in this session: `/set` or `--set`.
     Session,
-    /// Said with this request.
+    /// Set by this request.
     Request,
     /// Lowered by a budget.
     Budget,
@@ -40,7 +40,7 @@ impl Source {
     }
 }
 
-/// What one layer says. `Some(None)` under a key that can be unset says that it is unset.
+/// The values of one layer. `Some(None)` under a key that can be unset means unset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Partial {
     /// `reasoning.enabled`
@@ -62,12 +62,11 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// Sets one key from text. Also takes the names of other systems: `thinking.context_mode`
-    /// (`keep`, `strip`, `provider_default`), `show_thinking` (`true`, `false`), and `off`, `on`, `stream` for
-    /// `reasoning.display`.
+    /// Sets one key from text. Also takes the names of other systems: `thinking.context_mode` (`keep`, `strip`,
+    /// `provider_default`), `show_thinking` (`true`, `false`), and `off`, `on`, `stream` for `reasoning.display`.
     ///
     /// # Errors
-    /// When there is no such key, or it does not take the value; nothing is changed then.
+    /// If there is no such key, or if it does not take the value; `self` then stays unchanged.
     pub fn set(&mut self, name: &str, value: &str) -> Result<Key, SettingError> {
         let bad = |allowed: String| SettingError::BadValue {
             key: name.to_owned(),
@@ -125,7 +124,7 @@ impl Partial {
         Some(())
     }
 
-    /// The value under a key as text, if this layer says something.
+    /// The value under a key as text, if this layer has one.
     #[must_use]
     pub fn get(&self, key: Key) -> Option<String> {
         let unset = || "unset".to_owned();
@@ -151,21 +150,21 @@ impl Partial {
 pub struct Layer {
     /// Which one.
     pub source: Source,
-    /// What it says.
+    /// The values of the layer.
     pub values: Partial,
 }
 
-/// A value and where it came from.
+/// A value and its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting<T> {
     /// The value.
     pub value: T,
-    /// Where it came from.
+    /// The source of the value.
     pub source: Source,
 }
 
 impl<T> Setting<T> {
-    /// Somebody said so; it is not the default.
+    /// Whether a person or a caller set the value, so that it is no default.
     #[must_use]
     pub fn is_explicit(&self) -> bool {
         self.source > Source::ModelRule
@@ -212,7 +211,7 @@ impl Default for Resolved {
 }
 
 impl Resolved {
-    /// The value under a key as text, and where it came from.
+    /// The value under a key as text, and its source.
     #[must_use]
     pub fn get(&self, key: Key) -> (String, Source) {
         let said = Partial {
@@ -239,7 +238,7 @@ impl Resolved {
     }
 }
 
-/// Puts layers on top of the defaults: a stronger source wins, whatever the order; of equal ones the later.
+/// Puts layers on top of the defaults: a stronger source wins, in any order; of equal ones the later.
 #[must_use]
 pub fn resolve(layers: &[Layer]) -> Resolved {
     let mut resolved = Resolved::default();

@@ -38,17 +38,17 @@ macro_rules! words {
 words! {
     /// Whether thoughts go back in requests.
     Include {
-        /// What the model's contract needs; nothing where there is no contract.
+        /// As the model's contract demands; no thought if there is no contract.
         Auto = "auto",
-        /// All that the strip policy leaves.
+        /// All thoughts that the strip policy does not remove.
         True = "true",
-        /// None, whatever a contract wants.
+        /// None, even if a contract wants them.
         False = "false",
     }
 }
 
 words! {
-    /// Which thoughts the history keeps out of requests.
+    /// The thoughts of the history that are kept out of requests.
     Strip {
         /// None are kept out.
         None = "none",
@@ -60,7 +60,7 @@ words! {
 }
 
 words! {
-    /// The form in which thoughts go back where an endpoint offers two.
+    /// The form in which thoughts go back, if an endpoint offers two.
     Format {
         /// The endpoint's reasoning field.
         Field = "field",
@@ -74,7 +74,7 @@ words! {
     Display {
         /// In full.
         Show = "show",
-        /// As one line that opens.
+        /// As one line that can be opened.
         Collapsed = "collapsed",
         /// While they stream in, then as one line.
         StreamOnly = "stream_only",
@@ -88,7 +88,7 @@ words! {
 pub enum Budget {
     /// At most this many.
     Tokens(NonZeroU64),
-    /// As many as the model likes; never a number on the wire.
+    /// As many as the model wants; never a number on the wire.
     Unlimited,
 }
 

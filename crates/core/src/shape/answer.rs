@@ -1,4 +1,4 @@
-//! What `parse` prints.
+//! The output of `parse`.
 
 use super::block::write_block;
 use crate::answer::Answer;

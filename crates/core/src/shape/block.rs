@@ -87,7 +87,7 @@ pub(super) fn write_opaque(w: &mut Writer, thinking: &Thinking) {
     write_extra(w, &thinking.extra);
 }
 
-/// Writes `parameters`, and `parametersRaw` where they are no JSON, inside an open object.
+/// Writes `parameters`, and `parametersRaw` if they are not JSON, inside an open object.
 pub(super) fn write_parameters(w: &mut Writer, parameters: &Parameters) {
     match parameters {
         Parameters::Json(raw) => w.field_raw("parameters", raw),
@@ -105,9 +105,8 @@ pub(super) fn write_parameters(w: &mut Writer, parameters: &Parameters) {
 /// The member of `extra` for notes; no wire has this name.
 const FORM: &str = "form";
 
-/// Writes what has no name here as `extra: {wire: {...}}`, so that a history file loses nothing. What the wire noted
-/// about the form in which something stood, which is no field of anybody's, is kept apart: `extra: {wire: {...},
-/// form: {...}}`.
+/// Writes unknown members as `extra: {wire: {...}}`, so that a history file loses no data. Notes of the wire about
+/// the original form, which are not members, are kept apart: `extra: {wire: {...}, form: {...}}`.
 pub(super) fn write_extra(w: &mut Writer, extra: &Extra) {
     let Some(wire) = extra.wire.filter(|_| !extra.is_empty()) else { return };
     let all = |w: &mut Writer, entries: &[(String, Raw)]| {
@@ -171,7 +170,7 @@ pub fn write_result(w: &mut Writer, result: &ToolResult) {
     }
 }
 
-/// Reads the result of a tool. A list is a list of blocks if the blocks say all of it, else data.
+/// Reads the result of a tool. A list becomes a list of blocks if blocks can express all of it, else data.
 pub fn read_result(value: Val<'_>) -> ToolResult {
     let read = || value.items().map(|item| read_block(item, "result").ok()).collect();
     let blocks: Option<Vec<Block>> = value.is_array().then(read).flatten();

@@ -13,7 +13,7 @@ use std::fmt;
 pub struct ShapeError {
     /// The place, like `blocks[2]`.
     pub at: String,
-    /// What is wrong there.
+    /// The fault.
     pub message: String,
 }
 

@@ -5,9 +5,9 @@ use super::block::{write_block, write_opaque, write_parameters};
 use crate::event::Event;
 use crate::json::Writer;
 
-/// Writes an event as one object, with the members that `more` adds at its end. Token counts and
-/// findings stand in the line itself, for line filters, and whole under `usage` or `problem`.
-/// `false` and nothing written for events that have no line of their own.
+/// Writes an event as one object, with the members that `more` adds at its end. Token counts and findings are members
+/// of the line itself, for line filters, and also complete under `usage` or `problem`. Returns `false` and writes no
+/// line for events without a line of their own.
 pub fn write_event(w: &mut Writer, event: &Event<'_>, more: &dyn Fn(&mut Writer)) -> bool {
     let Some(kind) = name(event) else { return false };
     w.object(|w| {

@@ -1,4 +1,4 @@
-//! The public JSON shapes: what `parse` prints, event lines, and contents in history files.
+//! The public JSON shapes: the output of `parse`, event lines, and contents in history files.
 //!
 //! Keys and their order are a contract; they are written here and nowhere else.
 

@@ -1,4 +1,4 @@
-//! Where Markdown code begins and ends, as far as tags need to know it.
+//! Finds the begin and end of Markdown code, as far as tags need it.
 //!
 //! Fences are those of CommonMark, also behind the signs of block quotes and lists. A code span is looked for on its
 //! own line only: a stray backtick must not hide a tag some lines further down.
@@ -11,10 +11,10 @@ pub(super) const MAX_RUN: usize = 64;
 /// The longest run that opens a span. Bounds how often a line is looked through.
 const MAX_SPAN: usize = 16;
 
-/// A fence behind more spaces is none.
+/// A fence behind more spaces does not count.
 const MAX_INDENT: u8 = 3;
 
-/// A list's number with more digits is none.
+/// A list number with more digits does not count.
 const MAX_DIGITS: u8 = 9;
 
 /// Whether this place is code.
@@ -36,14 +36,14 @@ pub(super) enum Code {
         first_line: bool,
         /// Its offset in the message.
         at: usize,
-        /// The block quotes that it stands in.
+        /// The number of block quotes around it.
         quotes: u8,
         /// Its column in the innermost quote.
         column: u8,
     },
 }
 
-/// What stands before a place on its line.
+/// The signs before a place on its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Lead {
     before: Before,
@@ -61,7 +61,7 @@ struct Lead {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Before {
-    /// Nothing but signs of quotes and lists, and spaces.
+    /// Only signs of quotes and lists, and spaces.
     Blank,
     /// A bullet, or a number and its dot, which wants a space.
     Bullet,
@@ -113,7 +113,7 @@ pub(super) struct Tracker {
     nests: bool,
     /// The byte before this place; a line feed at the start.
     pub(super) before: u8,
-    /// No fence begins at or after this offset: one that never ends is none.
+    /// No fence begins at or after this offset. It excludes a fence that never ends.
     pub(super) fence_limit: usize,
 }
 
@@ -124,9 +124,9 @@ pub(super) struct Run {
     pub(super) len: usize,
     /// Its offset in the message.
     pub(super) at: usize,
-    /// Whether white space or nothing stands right after it.
+    /// Whether white space or the end follows directly.
     pub(super) free: bool,
-    /// Whether what a tag begins with stands right after it.
+    /// Whether the first byte of a tag follows directly.
     pub(super) tagged: bool,
 }
 
@@ -187,7 +187,7 @@ impl Tracker {
         self.before = b'\n';
     }
 
-    /// No sign of a quote follows on this line: a fence ends with the quote that it stands in.
+    /// The line has no more quote signs: a fence ends with its block quote.
     pub(super) fn leave_quote(&mut self) {
         if matches!(self.code, Code::Fence { quotes, .. } if self.lead.quotes < quotes) {
             self.code = Code::None;

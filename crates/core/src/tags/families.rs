@@ -45,7 +45,7 @@ const fn first(text: &'static str, role: Role) -> Marker {
     Marker { text, role, at_start: true, until: "" }
 }
 
-/// `<think>`: what most families are but for a few fields.
+/// `<think>`: the base of most families, which differ in a few fields.
 const THINK: Family = Family {
     name: "think",
     markers: &[
@@ -95,7 +95,7 @@ pub(super) const CUSTOM: Family = Family {
     ..THINK
 };
 
-/// What is left of `harmony` when a server removed the special tokens.
+/// The text of `harmony` after a server removed the special tokens.
 pub(super) const HARMONY_STRIPPED: Family = Family {
     name: "harmony",
     markers: &[

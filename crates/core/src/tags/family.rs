@@ -1,4 +1,4 @@
-//! What can be said about a tag family: markers and rules, as data.
+//! The markers and rules of a tag family, as data.
 
 /// How one group of models marks its thoughts inside the text.
 ///
@@ -23,11 +23,11 @@ pub(super) struct Family {
     pub(super) first_only: bool,
     /// All thoughts are one block and all visible text is one block, as non-streaming splitters give them.
     pub(super) joined: bool,
-    /// What is put before the text, for models whose template swallowed it.
+    /// A prefix of the text, for models whose template swallowed it.
     pub(super) prefix: &'static str,
 }
 
-/// A string that means something.
+/// A string with a meaning for the scanner.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Marker {
     pub(super) text: &'static str,
@@ -38,7 +38,7 @@ pub(super) struct Marker {
     pub(super) until: &'static str,
 }
 
-/// What a marker does.
+/// The effect of a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Ends a thought that is open; is framing and goes.
@@ -61,24 +61,24 @@ pub(super) enum Role {
     Stripped,
     /// Begins a tool call, which stays in the text as it is and ends a thought.
     Tool,
-    /// The same; and where a message may have begun inside a thought, it did.
+    /// The same; and a message that may have begun inside a thought did so.
     ToolTells,
     /// Closes the wrapper around the answer; without one it is text.
     Unwrap,
 }
 
-/// Where a message begins.
+/// The state at the beginning of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begins {
     /// In a thought: the prompt's template opened it.
     Inside,
     /// In visible text.
     Outside,
-    /// The first marker tells: before an end marker stood a thought, before anything else text.
+    /// The first marker decides: text before an end marker is a thought, text before any other marker is visible.
     Unknown,
 }
 
-/// What a thought without its end marker is when the message is over.
+/// The treatment of a thought without an end marker at the end of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unclosed {
     Thought,
@@ -88,7 +88,7 @@ pub(super) enum Unclosed {
     Visible,
 }
 
-/// What an end marker is where no thought is open.
+/// The treatment of an end marker outside of a thought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LoneClose {
     Drop,
@@ -97,7 +97,8 @@ pub(super) enum LoneClose {
     Text,
 }
 
-/// What a begin marker is inside a thought. Right at the start of a thought that began without one it is dropped.
+/// The treatment of a begin marker inside a thought. Right at the start of a thought that began without one it is
+/// dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nested {
     /// Text, and one more end marker is needed.
@@ -110,7 +111,7 @@ pub(super) enum Nested {
     Text,
 }
 
-/// What a thought of nothing but white space is.
+/// The treatment of a thought of white space only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Blank {
     Kept,
@@ -130,7 +131,7 @@ pub(super) enum CodeRule {
     Strict,
 }
 
-/// What stands where a thought was taken out of the text.
+/// The replacement for a thought that is cut out of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seam {
     /// Nothing.
@@ -140,6 +141,6 @@ pub(super) enum Seam {
     /// The same, if the message opened with a thought: such answers come in stages, while a thought inside running
     /// text must leave the sentence whole.
     LineWhenLed,
-    /// White space that touched the tags goes, and a line feed joins what is left on both sides.
+    /// White space around the tags is removed, and a line feed joins the text on both sides.
     Trim,
 }

@@ -1,4 +1,4 @@
-//! Puts a scanner between a decoder and whoever takes its events.
+//! Puts a scanner between a decoder and its sink.
 
 use super::piece::{End, Piece};
 use super::scanner::{Options, Start, TagScanner};
@@ -8,18 +8,18 @@ use crate::event::{Event, Sink};
 use crate::problem::ProblemCode;
 use std::collections::BTreeMap;
 
-/// The source field of thoughts that stood between tags.
+/// The source field of thoughts between tags.
 pub(crate) const SOURCE_FIELD: &str = "think_tags";
 
-/// More choices than this are a hostile upstream's; they share the last slot.
+/// A hostile upstream may send more choices; they share the last slot.
 const MAX_CHOICES: usize = 128;
 
 /// Passes a decoder's events on, with the thoughts in its visible text as blocks of their own, in their place.
 ///
-/// Every text block is a message for the scanner; only the first block of an answer can begin inside a thought: where
-/// another one comes before it, the provider separates thoughts itself. Whatever begins while a text is held back
-/// settles it, so that the order of blocks is the wire's. A thought without its end tag is partial if the answer was
-/// cut.
+/// Every text block is a message for the scanner; only the first block of an answer can begin inside a thought: if
+/// another block comes before it, the provider separates thoughts itself. Every event that begins another block
+/// settles a text that is held back, so that the order of blocks is the wire's. A thought without its end tag is
+/// partial if the answer was cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagFilter {
     spec: TagSpec,
@@ -29,7 +29,7 @@ pub struct TagFilter {
     next: usize,
     text: Option<OpenText>,
     lanes: Lanes,
-    /// A thought that has no end; what comes next says whether it was cut.
+    /// A thought without an end; the next event shows whether it was cut.
     unclosed: Option<usize>,
     choices: Vec<TagFilter>,
 }
@@ -39,9 +39,9 @@ pub struct TagFilter {
 struct OpenText {
     block: usize,
     scanner: TagScanner,
-    /// Something came in deltas.
+    /// The text came in deltas.
     is_fed: bool,
-    /// Everything that comes still is plain text.
+    /// All further text is plain.
     is_settled: bool,
 }
 
@@ -70,7 +70,7 @@ impl TagFilter {
         }
     }
 
-    /// Takes one event and passes on what it means.
+    /// Takes one event, and passes its translation on.
     pub fn event(&mut self, event: Event<'_>, out: &mut dyn Sink) {
         match event {
             Event::TextStart { block } => self.begin_text(block, out),
@@ -117,7 +117,7 @@ impl TagFilter {
         }
     }
 
-    /// The decoder has said everything.
+    /// Ends the answer after the decoder's last event.
     pub fn end(&mut self, out: &mut dyn Sink) {
         self.settle(out);
         self.close_thought(true, out);
@@ -192,7 +192,7 @@ impl TagFilter {
         }
         self.settle(out);
         self.text = None;
-        // The wire's last word can replace a text, but not one that thoughts were taken out of.
+        // The final text of the wire can replace a text only if no thought was taken out of it.
         let whole = whole.filter(|whole| is_fed && self.is_plain(whole));
         if self.lanes.text.is_none() && (text.signature.is_some() || !text.extra.is_empty()) {
             self.close_thought(false, out);
@@ -203,7 +203,7 @@ impl TagFilter {
         }
     }
 
-    /// Whether the text, scanned anew, is text and nothing else.
+    /// Whether a new scan finds only visible text.
     fn is_plain(&self, whole: &str) -> bool {
         let start = match self.options.start {
             Start::Leading => Start::Leading,
@@ -217,7 +217,7 @@ impl TagFilter {
         !thoughts && !self.lanes.had_thoughts
     }
 
-    /// Says what the open text holds back.
+    /// Hands out the held part of the open text.
     fn settle(&mut self, out: &mut dyn Sink) {
         let Some(mut text) = self.text.take() else { return };
         if !text.is_settled {

@@ -1,8 +1,8 @@
 //! Leaps over text in which no marker begins.
 //!
 //! The first byte of most markers is everywhere in HTML and in code, so that a search that stops at each of them
-//! creeps. A few bytes from the middle of a marker (`think>`) are rare in any text: they are looked for as a whole,
-//! in windows that grow while nothing is found, so that what is looked at in vain stays a constant part of the text.
+//! creeps. A few bytes from the middle of a marker (`think>`) are rare in any text. They are searched for as a whole,
+//! in windows that grow until a hit, so that bytes searched in vain stay a constant share of the text.
 
 use super::table::{Marker, between, rest};
 use memchr::memmem::Finder;
@@ -22,7 +22,7 @@ const MAX_LEAD: usize = 16;
 
 const MAX_KEY: usize = 32;
 
-// So that the end of a text is never leapt over, and no leap stays where it is.
+// Thereby a leap never passes the end of a text, and always moves.
 const _: () = assert!(MAX_LEAD + MAX_KEY <= LEAST && LEAST <= FIRST_WINDOW);
 
 /// The keys of a table: each of its markers has one of them in it.
@@ -46,7 +46,7 @@ struct Finders {
 #[derive(Debug, PartialEq, Eq)]
 struct Key {
     bytes: Box<[u8]>,
-    /// How far behind the beginning of a marker they stand at most.
+    /// The greatest offset of a key in its marker.
     lead: usize,
 }
 
@@ -64,7 +64,7 @@ impl Keys {
         Self { keys, reach, finders: OnceLock::new() }
     }
 
-    /// Where the next marker may begin in `buf`, at `at` or after it: before that place none does.
+    /// The first place in `buf`, at `at` or after it, at which a marker may begin.
     fn clear(&self, buf: &[u8], at: usize) -> usize {
         // A marker may begin with the line feed before.
         let from = at.saturating_sub(1);
@@ -94,8 +94,8 @@ impl PartialEq for Keys {
 
 impl Eq for Keys {}
 
-/// What to look for instead of the marker, and how far behind its beginning it stands: its first word with the
-/// punctuation behind it, because the word alone may be one of the language.
+/// The bytes to search for instead of the marker, and their offset in it: its first word with the punctuation behind
+/// it, because the word alone may be a word of the language.
 fn key(marker: &[u8]) -> (usize, &[u8]) {
     let word = marker.iter().take(MAX_LEAD).position(u8::is_ascii_alphanumeric);
     let lead = word.unwrap_or_default();
@@ -126,7 +126,7 @@ impl Leaps {
         self.stops = self.stops.saturating_add(1);
     }
 
-    /// Whether it is time, with so many bytes left.
+    /// Whether a leap is due, with this number of bytes left.
     pub(super) fn is_due(&self, left: usize) -> bool {
         self.stops >= self.patience && left >= LEAST
     }
@@ -140,7 +140,7 @@ impl Leaps {
             self.window = self.window.saturating_mul(4).min(LAST_WINDOW);
             return to;
         }
-        // A key is there. Where they stand close together leaps cost more than they save.
+        // A key is there. If keys are close together, leaps cost more than they save.
         let is_short = to - at < FIRST_WINDOW / 2;
         self.patience = if is_short { self.patience.saturating_mul(2) } else { PATIENCE };
         self.stops = 0;
@@ -158,12 +158,12 @@ pub(super) struct Fences<'a> {
 }
 
 impl<'a> Fences<'a> {
-    /// Those before the end of `buf`.
+    /// The hits before the end of `buf`.
     pub(super) fn new(keys: &'a Keys, buf: &'a [u8]) -> Self {
         Self { buf, finders: &keys.finders().fences, hits: [None; 2] }
     }
 
-    /// Where the next one is from `at` on; the end where there is none.
+    /// The next hit at or after `at`; the end of the text if there is no hit.
     pub(super) fn next(&mut self, at: usize) -> usize {
         let mut next = self.buf.len();
         for (finder, hit) in self.finders.iter().zip(&mut self.hits) {

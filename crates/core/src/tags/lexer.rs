@@ -1,4 +1,4 @@
-//! Finds the markers: where the next one is, or from where on it takes more text to tell.
+//! Finds the next marker, or the place from which more text is needed to decide.
 
 use super::code::{Code, MAX_RUN, Run, Tracker};
 use super::family::{CodeRule, Role};
@@ -8,15 +8,15 @@ use super::table::{Match, Needles, Table, Tables, between, longest, rest, starts
 use memchr::{memchr, memchr2, memchr3, memrchr};
 use std::sync::Arc;
 
-/// After more white space than this nothing counts as the start of the message.
+/// White space up to this length still counts as the start of the message.
 const MAX_LEAD: usize = 64;
 
-/// Where in the message the scanner is.
+/// The scanner's place in the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Text,
     Thought,
-    /// In a tool call, whose arguments may say anything.
+    /// In a tool call, whose arguments may contain any text.
     Call,
     /// In a span that stays as it is; `back` tells whether it interrupted a thought.
     Raw {
@@ -24,7 +24,7 @@ pub(super) enum Place {
     },
 }
 
-/// What is searched.
+/// The input of a search.
 pub(super) struct Scan<'a> {
     pub(super) buf: &'a [u8],
     pub(super) place: Place,
@@ -32,7 +32,7 @@ pub(super) struct Scan<'a> {
     pub(super) last: bool,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     Marker {
@@ -55,7 +55,7 @@ pub(super) struct Lexer {
     pub(super) cursor: Cursor,
 }
 
-/// Where the search is.
+/// The state of the search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
     rule: CodeRule,
@@ -84,7 +84,7 @@ enum Verdict {
 }
 
 impl Lexer {
-    /// `thoughts` is false where nothing is to be taken for a thought.
+    /// With `thoughts` false, the search finds no thoughts.
     pub(super) fn new(spec: &TagSpec, thoughts: bool) -> Self {
         let tables = Tables::new(spec, thoughts);
         let rule = if tables.clashes_with_code() { CodeRule::Counts } else { spec.family.code };
@@ -94,7 +94,7 @@ impl Lexer {
         Self { tables: Arc::new(tables), started, cursor }
     }
 
-    /// Goes on with the markers of a family that is the same but for them.
+    /// Continues with the markers of a family that differs only in its markers.
     pub(super) fn switch(&mut self, spec: &TagSpec) {
         self.tables = Arc::new(Tables::new(spec, true));
     }
@@ -166,7 +166,7 @@ impl Cursor {
     fn search(&mut self, table: &Table, scan: &Scan<'_>, from: usize, leaps: &mut Leaps) -> Found {
         let track = self.tracks(scan.place);
         let mut needles = self.needles(table, scan);
-        // What lies before `passed` went past the tracker.
+        // The tracker has seen all bytes before `passed`.
         let (mut at, mut passed) = (from, from);
         loop {
             if leaps.is_due(scan.buf.len() - at) {
@@ -215,8 +215,8 @@ impl Cursor {
         }
     }
 
-    /// Leaps from `at` to where a marker may begin, or a fence goes on; what lies before `passed` went past the
-    /// tracker. Both places after it.
+    /// Leaps from `at` to a place at which a marker may begin, or a fence continues; the tracker has seen all bytes
+    /// before `passed`. Both places after it.
     fn leap(
         &mut self,
         table: &Table,
@@ -235,7 +235,7 @@ impl Cursor {
         (at, passed)
     }
 
-    /// Follows code from `at` to `to`, where no marker begins in between, or past it.
+    /// Follows code from `at` to `to`, without a marker between them, or past it.
     fn follow(
         &mut self,
         table: &Table,
@@ -274,7 +274,7 @@ impl Cursor {
         (at.max(to), passed)
     }
 
-    /// Where in `hay` code may change.
+    /// The next offset in `hay` at which code may begin or end.
     fn next_mark(&self, hay: &[u8], place: Place) -> Option<usize> {
         match self.tracker.code {
             Code::None if self.fences(place) => memchr2(b'`', b'~', hay),
@@ -323,7 +323,7 @@ impl Cursor {
                 b"`~\n".iter().for_each(|byte| needles.add(*byte));
             }
             Code::Fence { mark, first_line, .. } => {
-                // Thoughts have no fences but where nothing counts within them.
+                // Thoughts have fences only if the markers inside code do not count.
                 needles = Needles::NONE;
                 needles.add(mark);
                 if first_line {
@@ -334,12 +334,12 @@ impl Cursor {
         needles
     }
 
-    /// Takes the run of fence characters at `hit`; the place after it, or nothing if it may go on.
+    /// Takes the run of fence characters at `hit`; returns the place after it, or `None` if it may continue.
     fn run(&mut self, table: &Table, scan: &Scan<'_>, hit: usize, mark: u8) -> Option<usize> {
         let hay = rest(scan.buf, hit);
         let len = hay.iter().take(MAX_RUN).take_while(|byte| **byte == mark).count();
         let next = hay.get(len).copied();
-        // Also after the longest run it takes one more byte to know what follows it.
+        // Even after the longest run, the next byte is needed to know its surroundings.
         if next.is_none() && !scan.last {
             return None;
         }
@@ -352,7 +352,7 @@ impl Cursor {
 
     fn verdict(&mut self, scan: &Scan<'_>, hit: usize, len: usize, role: Role) -> Verdict {
         self.tracker.leave_quote();
-        // A tag between quotation marks is spoken of, not used. Inside a thought this says nothing: the thought may
+        // A tag between quotation marks is spoken of, not used. Inside a thought this does not apply: the thought may
         // end with a quotation and the answer begin with one.
         let quote = self.tracker.before;
         if self.rule == CodeRule::Quoted
@@ -458,7 +458,7 @@ fn fills_span(hay: &[u8], run: usize, last: bool) -> Verdict {
     if ticks == run { Verdict::Code } else { Verdict::Real }
 }
 
-/// The length of the white space and byte order marks that `hay` begins with, as far as anybody waits for them.
+/// The length of the white space and byte order marks at the beginning of `hay`, up to the limit of held text.
 fn blank_len(hay: &[u8]) -> usize {
     let mut at = 0;
     loop {

@@ -1,8 +1,8 @@
 //! Reasoning tags inside visible text: a streaming scanner, and `split` for whole texts.
 //!
-//! Many models write their thoughts into the text itself, between markers. A family says as data how one group of
-//! models does it; [`TagScanner`] is the one engine that reads all of them, piece by piece; [`split()`] gives the
-//! two halves of a finished text; and [`TagFilter`] stands between a decoder and whoever takes its events.
+//! Many models write their thoughts into the text itself, between markers. A family describes the form of one group
+//! of models as data; [`TagScanner`] is the one engine that reads all of them, piece by piece; [`split()`] gives the
+//! two halves of a finished text; and [`TagFilter`] is placed between a decoder and its sink.
 //!
 //! ```
 //! use thinkthrough_core::tags::{End, Options, Piece, TagScanner, TagSpec};
@@ -20,10 +20,10 @@
 //! assert_eq!((thought.as_str(), text.as_str()), ("so", "Yes."));
 //! ```
 //!
-//! What cannot be known yet is held back, never said and then taken back: a beginning marker is kept until it is one
-//! or is none; a `<REASONING>` block, which without its end is visible text again, comes when its end came; and where
-//! a family's text may turn out to be a thought because only an end marker ever comes ([`Start`]), the text before
-//! the first marker waits. A caller that knows how the prompt's template ended says so and nothing of this waits.
+//! Uncertain text is held back, so that no output is taken back: a possible marker is held until it is complete or
+//! refuted; a `<REASONING>` block, which is visible text if its end is missing, is held until its end; and if a text
+//! may turn out to be a thought because its family sends only end markers ([`Start`]), the text before the first
+//! marker is held. A caller that knows the end of the prompt's template passes it, and then this text is not held.
 
 mod code;
 mod families;

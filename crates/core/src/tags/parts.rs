@@ -9,7 +9,7 @@ pub enum Part {
     Text(String),
     /// A thought.
     Thinking {
-        /// What was thought.
+        /// The thought.
         thought: String,
         /// It had no end: the message was cut.
         partial: bool,
@@ -24,7 +24,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// No parts yet. `joined` as [`super::TagSpec::joined`] says.
+    /// No parts yet. `joined` as in [`super::TagSpec::joined`].
     #[must_use]
     pub fn new(joined: bool) -> Self {
         Self { parts: Vec::new(), joined }
@@ -56,7 +56,7 @@ impl Parts {
         }
     }
 
-    /// What was collected.
+    /// The collected parts.
     #[must_use]
     pub fn finish(self) -> Vec<Part> {
         self.parts

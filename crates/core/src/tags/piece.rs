@@ -1,9 +1,10 @@
-//! What comes out of a scan.
+//! The output of a scan.
 
 /// One thing that the scanner learned. Text borrows from the input.
 ///
 /// Thoughts and texts come in the order of the message: a [`Piece::Text`] after a [`Piece::ThinkingEnd`] begins a new
-/// block of text. Where [`TagSpec::joined`](super::TagSpec::joined) says so, all thoughts belong to one block and all texts to another.
+/// block of text. With [`TagSpec::joined`](super::TagSpec::joined), all thoughts belong to one block and all texts to
+/// another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
     /// A thought begins; some text of it follows.
@@ -25,11 +26,11 @@ pub enum End {
     Cut,
 }
 
-/// What the end of the message meant.
+/// The state at the end of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// No thought was open.
     Settled,
-    /// A thought had no end marker; the family says what it was.
+    /// A thought had no end marker; the family decides its treatment.
     Unclosed,
 }

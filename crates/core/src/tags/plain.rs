@@ -27,7 +27,7 @@ impl TextReader {
         self.tail.extend_from_slice(bytes);
         let all = std::mem::take(&mut self.tail);
         let cut = all.utf8_chunks().last().map_or(&[][..], |last| last.invalid());
-        // What is broken for good is no beginning of anything.
+        // Bytes that are broken for good cannot begin a character.
         let is_open = std::str::from_utf8(cut).is_err_and(|error| error.error_len().is_none());
         let whole = if is_open { all.len() - cut.len() } else { all.len() };
         let (text, tail) = all.split_at_checked(whole).unwrap_or((&all, &[]));
@@ -43,7 +43,7 @@ impl TextReader {
             self.filter
                 .event(Event::TextEnd { block: 0, text: &Text::default(), whole: None }, sink);
         }
-        // Nothing says that the text was cut, so that a thought without its end marker is whole.
+        // The text was not cut, so that a thought without its end marker is whole.
         let end = Event::Finish { finish_reason: None, model: None };
         self.filter.event(end, &mut |event: Event<'_>| {
             if !matches!(event, Event::Finish { .. }) {

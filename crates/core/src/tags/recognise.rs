@@ -1,4 +1,4 @@
-//! Texts that look as if thoughts stood in them between tags.
+//! Recognises texts that seem to contain thoughts between tags.
 
 use super::families::FAMILIES;
 use super::family::{Begins, Family, Role};
@@ -6,8 +6,8 @@ use super::piece::Piece;
 use super::scanner::{Options, Start, TagScanner};
 use super::spec::TagSpec;
 
-/// The first family whose tags stand around a thought in this text. Tags in code are text, and so is a tag that nothing
-/// ends.
+/// The first family whose tags surround a thought in this text. Tags in code are text, and so is a tag without an
+/// end.
 #[must_use]
 pub fn recognised(text: &str) -> Option<&'static str> {
     let family = FAMILIES.iter().find(|family| is_markup(family) && has_thought(family, text))?;

@@ -1,8 +1,8 @@
-//! `<REDACTED>` spans: what a model marked as nothing for readers.
+//! `<REDACTED>` spans: text that a model marked as hidden from readers.
 //!
-//! A span begins at `<REDACTED>` and ends at the next `</REDACTED>`, both in exact upper case; one without an end goes on
-//! to the end of its text. Readers get `[redacted]` in its place. [`Redactor`] does it while a text comes, and
-//! [`redacted`] to a whole one.
+//! A span begins at `<REDACTED>` and ends at the next `</REDACTED>`, both in exact upper case; one without an end
+//! goes on to the end of its text. Readers get `[redacted]` in its place. [`Redactor`] does it while a text comes,
+//! and [`redacted`] to a whole one.
 
 use crate::json::{Doc, Kind, Val, write_escaped};
 use std::borrow::Cow;
@@ -10,23 +10,23 @@ use std::ops::Range;
 
 const OPEN: &str = "<REDACTED>";
 const CLOSE: &str = "</REDACTED>";
-/// What readers get.
+/// The text that readers see in place of a span.
 const SHOWN: &str = "[redacted]";
 
-/// Hides spans in a text that comes in pieces. However the text is cut, what comes out is what the whole text gives, and
-/// nothing that came out is taken back: at most the nine letters of an unfinished opening tag are held back.
+/// Hides spans in a text that comes in pieces. The output does not depend on the cuts between the pieces, and no
+/// output is taken back: at most the nine letters of an unfinished opening tag are held back.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     /// Whether the text is inside of a span.
     is_inside: bool,
     /// How many letters of the next tag the text ends with.
     matched: usize,
-    /// How many of them came out already, because somebody did not want to wait.
+    /// The number of these letters that [`Redactor::flush`] wrote already.
     let_go: usize,
 }
 
 impl Redactor {
-    /// Takes the next piece, and writes all that is certain.
+    /// Takes the next piece, and writes all certain text.
     pub fn push(&mut self, piece: &str, out: &mut String) {
         let mut rest = piece;
         while !rest.is_empty() {
@@ -55,21 +55,21 @@ impl Redactor {
                 }
                 *self = Redactor { is_inside: !self.is_inside, ..Redactor::default() };
             } else if !rest.is_empty() {
-                // A `<` stands at the beginning of a tag only, so that no other one can have begun in what was held.
+                // A `<` occurs only at the beginning of a tag, so that no other tag can have begun in the held text.
                 self.let_go(out);
                 (self.matched, self.let_go) = (0, 0);
             }
         }
     }
 
-    /// The text has ended: writes what was held back. What is pushed then is another text.
+    /// Ends the text: writes the held letters. The next piece begins another text.
     pub fn end(&mut self, out: &mut String) {
         self.let_go(out);
         *self = Redactor::default();
     }
 
-    /// Writes what is held back, for whoever has waited long enough. If the tag goes on all the same, its span is hidden,
-    /// but the beginning of the tag is out.
+    /// Writes the held letters, for callers that do not want to wait longer. If the tag goes on all the same, its
+    /// span is hidden, but the beginning of the tag is out.
     pub fn flush(&mut self, out: &mut String) {
         self.let_go(out);
     }
@@ -107,8 +107,8 @@ pub fn redacted(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The JSON with the spans in its strings hidden, each string by itself, so that it stays JSON. What is no JSON is taken
-/// for a text.
+/// The JSON with the spans in its strings hidden, each string by itself, so that it stays JSON. A body that is not
+/// JSON is treated as a text.
 #[must_use]
 pub fn redacted_json(body: &str) -> Cow<'_, str> {
     // The letters of a tag may be escaped.

@@ -8,26 +8,26 @@ use super::piece::{End, Ending, Piece};
 use super::side::{Out, Thought, Visible, is_space};
 use super::spec::TagSpec;
 
-/// Where the message begins.
+/// The state of the scanner at the beginning of the message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Start {
-    /// Where the family says.
+    /// The family decides.
     #[default]
     Family,
     /// In a thought: the prompt's template opened it.
     Thought,
-    /// In visible text: the template opened nothing, or closed it again.
+    /// In visible text: the template opened no thought, or closed it again.
     Text,
     /// In visible text. Only a tag at the very beginning opens a thought.
     Leading,
 }
 
-/// What the scanner knows about the request.
+/// The scanner's knowledge about the request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Where the message begins.
+    /// The state at the beginning of the message.
     pub start: Start,
-    /// The request had thinking switched off: nothing is taken for a thought.
+    /// The request switched thinking off: all text is visible text.
     pub thinking_off: bool,
     /// Every block is a thought, also in a family that takes only the first.
     pub every_block: bool,
@@ -39,7 +39,7 @@ pub struct TagScanner {
     spec: TagSpec,
     options: Options,
     lexer: Lexer,
-    /// What was not consumed yet: it may be the beginning of a marker.
+    /// Bytes that are not consumed yet, because they may begin a marker.
     held: String,
     place: Place,
     /// Whether the text so far, in `pending`, may still turn out to be a thought.
@@ -51,11 +51,11 @@ pub struct TagScanner {
     owed: bool,
     /// The wrapper around the answer is open.
     wrapped: bool,
-    /// Nothing is searched for any more.
+    /// The search is over.
     idle: bool,
     /// The message is read a second time.
     reread: bool,
-    /// Where in the message the current thought or text began.
+    /// The offset in the message at which the current thought or text began.
     thought_at: usize,
 }
 
@@ -94,7 +94,7 @@ impl TagScanner {
         scanner
     }
 
-    /// What it scans for.
+    /// The markers and rules that it searches for.
     #[must_use]
     pub fn spec(&self) -> &TagSpec {
         &self.spec
@@ -129,7 +129,7 @@ impl TagScanner {
         ending
     }
 
-    /// Reads `buf` and says how much of it was consumed.
+    /// Reads `buf`, and returns the number of consumed bytes.
     fn run(&mut self, buf: &str, last: bool, out: &mut Out<'_>) -> usize {
         let mut at = 0;
         let mut leaps = Leaps::new();
@@ -156,7 +156,7 @@ impl TagScanner {
             self.marker(role, marker, out);
             if self.place == place {
                 self.lexer.cursor.tracker.pass(marker.as_bytes());
-                // A begin marker that only repeats what the template said: the thought begins behind it.
+                // The begin marker only repeats the one of the template: the thought begins behind it.
                 if place == Place::Thought && self.thought.kept.is_empty() {
                     self.thought_at = self.lexer.cursor.base + next;
                 }
@@ -165,7 +165,7 @@ impl TagScanner {
                 self.thought_at = self.lexer.cursor.base + next;
             }
             if self.idle {
-                // Nothing is counted any more, so that equal texts leave equal states.
+                // The counters are reset, so that equal texts leave equal states.
                 self.lexer.cursor.base = 0;
                 self.thought_at = 0;
             }
@@ -174,7 +174,7 @@ impl TagScanner {
         buf.len()
     }
 
-    /// What comes when nothing is searched for.
+    /// Hands out text after the end of the search.
     fn rest(&mut self, text: &str, out: &mut Out<'_>) {
         if !self.options.thinking_off {
             self.plain(text, out);
@@ -281,7 +281,7 @@ impl TagScanner {
         }
     }
 
-    /// The end marker of a thought that a tool call ended may come late, where the thought only spoke of the call.
+    /// If a thought only mentioned a tool call, its end marker may come after the supposed call.
     fn marker_in_call(&mut self, role: Role, text: &str, out: &mut Out<'_>) {
         match role {
             Role::CallEnd => {
@@ -380,7 +380,7 @@ impl TagScanner {
         }
     }
 
-    /// The text so far was a thought, unless there was none.
+    /// Settles the text so far as a thought, unless it is empty or blank. Returns whether it was a thought.
     fn settle_as_thought(&mut self, out: &mut Out<'_>) -> bool {
         if !self.undecided {
             return false;
@@ -421,8 +421,9 @@ impl TagScanner {
         }
     }
 
-    /// A fence that opened inside a thought and never closed hid the end marker: it is none, so the thought is read
-    /// once more without it. In visible text such a fence goes on to the end, as Markdown has it.
+    /// A fence that opened inside a thought and never closed has hidden the end marker. It does not count as a fence,
+    /// so the thought is read once more without it. In visible text such a fence goes on to the end, as Markdown has
+    /// it.
     fn reread_open_fence(&mut self, out: &mut Out<'_>) {
         let Code::Fence { at, .. } = self.lexer.cursor.tracker.code else { return };
         let again = match self.place {
@@ -430,7 +431,7 @@ impl TagScanner {
             Place::Text if self.undecided => std::mem::take(&mut self.pending),
             Place::Text | Place::Call | Place::Raw { .. } => return,
         };
-        // In text that may be a thought only an end marker says that it was one.
+        // In text that may be a thought, only an end marker shows that it was one.
         self.reread = self.place == Place::Text;
         self.thought.depth = 1;
         self.lexer.cursor.tracker.restart();

@@ -1,4 +1,4 @@
-//! The two sides that text goes to: thoughts and what is visible, each with its rules for white space.
+//! The two sides of a text, thoughts and visible text, each with its rules for white space.
 
 use super::family::{Blank, Family, Seam, Unclosed};
 use super::piece::Piece;
@@ -6,7 +6,7 @@ use super::piece::Piece;
 /// Takes pieces.
 pub(super) type Out<'a> = dyn FnMut(Piece<'_>) + 'a;
 
-/// What counts as white space around tags.
+/// Whether a character counts as white space around tags.
 pub(super) fn is_space(c: char) -> bool {
     c.is_whitespace() || c == '\u{feff}'
 }
@@ -14,17 +14,17 @@ pub(super) fn is_space(c: char) -> bool {
 /// The thought that is open, if one is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Thought {
-    /// Something of it was said.
+    /// A part of the thought was handed out.
     started: bool,
-    /// No begin marker stood before it.
+    /// It had no begin marker.
     pub(super) implicit: bool,
     pub(super) depth: u32,
     /// White space at its start or end that may have to go.
     space: String,
-    /// The begin marker, and the text so far, where the end decides what it is.
+    /// The begin marker, and the text so far, if the end decides whether it is a thought.
     pub(super) opener: String,
     pub(super) kept: String,
-    /// How many thoughts were said.
+    /// The number of thoughts that were handed out.
     pub(super) count: usize,
 }
 
@@ -39,7 +39,7 @@ impl Thought {
         self.opener.push_str(opener);
     }
 
-    /// Whether nothing but white space was in it so far.
+    /// Whether it has only white space so far.
     pub(super) fn is_fresh(&self) -> bool {
         !self.started && self.kept.chars().all(is_space)
     }
@@ -56,7 +56,7 @@ impl Thought {
         }
     }
 
-    /// Ends it; `sealed` says that it is whole. Says whether anything of it was said.
+    /// Ends it; `sealed` means that it is whole. Returns whether any part of it was handed out.
     pub(super) fn close(&mut self, sealed: bool, family: &Family, out: &mut Out<'_>) -> bool {
         let kept = std::mem::take(&mut self.kept);
         self.say(&kept, family, out);
@@ -112,7 +112,7 @@ impl Thought {
 /// The visible text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Visible {
-    /// Something of it was said.
+    /// A part of the text was handed out.
     pub(super) any: bool,
     /// A thought was there.
     pub(super) after_thought: bool,

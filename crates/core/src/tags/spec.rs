@@ -1,4 +1,4 @@
-//! Which tags to look for.
+//! Selects the tags to search for.
 
 use super::families::{CUSTOM, FAMILIES, HARMONY_STRIPPED};
 use super::family::{Family, Role};
@@ -35,7 +35,7 @@ impl TagSpec {
         FAMILIES.iter().map(|family| family.name)
     }
 
-    /// The family's name; `custom` for a pair of one's own.
+    /// The family's name; `custom` for a pair of the user's own.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.family.name

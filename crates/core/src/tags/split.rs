@@ -1,4 +1,4 @@
-//! Splits a finished text into what is visible and what was thought.
+//! Splits a finished text into visible text and thoughts.
 
 use super::family::Role;
 use super::parts::{Part, Parts};
@@ -13,7 +13,7 @@ use crate::json::Writer;
 pub struct SplitOptions {
     /// The tags to look for.
     pub tags: TagSpec,
-    /// Where the message begins.
+    /// The state at the beginning of the message.
     pub start: Start,
     /// The request had thinking switched off.
     pub thinking_off: bool,
@@ -35,25 +35,25 @@ impl SplitOptions {
 /// Both halves of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// What is visible.
+    /// The visible text.
     pub visible: String,
-    /// What was thought.
+    /// The thoughts.
     pub reasoning: Reasoning,
 }
 
-/// What was thought.
+/// The thoughts of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reasoning {
-    /// All in one, if there was any.
+    /// One thought, if there was any.
     One(Option<Thought>),
     /// Block by block.
     Staged(Vec<Thought>),
 }
 
-/// A thought and what it may have cost.
+/// A thought and its estimated cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thought {
-    /// What was thought.
+    /// The text of the thought.
     pub text: String,
     /// A quarter of its length in UTF-16 units, rounded up. White space around it does not count.
     pub tokens_est: usize,
@@ -92,7 +92,7 @@ pub fn split(text: &str, options: &SplitOptions) -> Split {
 }
 
 impl Split {
-    /// `{"visible","reasoning"?:{"text","tokensEst"}}`, with an array of such objects where the split is staged.
+    /// `{"visible","reasoning"?:{"text","tokensEst"}}`, with an array of such objects if the split is staged.
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut writer = Writer::new();
@@ -163,7 +163,7 @@ fn compat(text: &str, options: &SplitOptions) -> (String, Vec<String>) {
     else {
         return all_visible();
     };
-    // The block is whole only if the first closing tag stands behind the opening one.
+    // The block is whole only if the first closing tag follows the opening one.
     let begin = text.len() - after_open.len();
     let Some(thought) = until_close.get(begin..) else { return all_visible() };
     let sides = [trim(before), trim(after)];
@@ -171,7 +171,7 @@ fn compat(text: &str, options: &SplitOptions) -> (String, Vec<String>) {
     (visible.join("\n\n"), vec![trim(thought).to_owned()])
 }
 
-/// Trims what JavaScript trims: all of Unicode's white space and the byte order mark, but not U+0085.
+/// Trims as JavaScript does: all of Unicode's white space and the byte order mark, but not U+0085.
 fn trim(text: &str) -> &str {
     text.trim_matches(|c: char| (c.is_whitespace() && c != '\u{85}') || c == '\u{feff}')
 }

@@ -6,7 +6,7 @@ use super::spec::TagSpec;
 use memchr::{memchr, memchr2, memchr3, memmem};
 use std::borrow::Cow;
 
-/// A header longer than this is none.
+/// A longer header does not count.
 const MAX_HEADER: usize = 256;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) struct Table {
     pub(super) firsts: Needles,
     /// Some markers begin with a line feed. It is looked for from behind: there is one in every line.
     pub(super) line_feeds: bool,
-    /// What to look for instead where the first bytes are everywhere.
+    /// Longer search keys, for markers whose first bytes are frequent.
     pub(super) keys: Keys,
     /// The bytes that come second, as bits.
     seconds: [u64; 4],
@@ -92,7 +92,7 @@ impl Tables {
                 Role::CallEnd | Role::Drop | Role::RawEnd => false,
                 Role::Stripped | Role::Unwrap => false,
             }),
-            // Only its end is looked for: such a span may say anything.
+            // Only its end marker counts: such a span may contain any text.
             raw: pick(&|marker| match marker.role {
                 Role::RawEnd => true,
                 Role::Close | Role::CloseAnswer => !has_raw_end,
@@ -107,7 +107,7 @@ impl Tables {
         }
     }
 
-    /// Whether a marker begins with what code begins with.
+    /// Whether a marker begins with a code character.
     pub(super) fn clashes_with_code(&self) -> bool {
         [&self.text, &self.thought]
             .iter()
@@ -115,7 +115,7 @@ impl Tables {
     }
 }
 
-/// Whether a marker has to do with thoughts, not only with framing.
+/// Whether a marker concerns thoughts, not only framing.
 fn takes_thoughts(role: Role) -> bool {
     match role {
         Role::Open | Role::Close | Role::CloseAnswer | Role::Stripped => true,
@@ -143,7 +143,7 @@ impl Table {
                         *word |= 1 << (byte & 63);
                     }
                 }
-                // Anything may follow a marker of one byte.
+                // Any byte may follow a marker of one byte.
                 None => seconds = [u64::MAX; 4],
             }
         }
@@ -152,7 +152,7 @@ impl Table {
         Self { markers, firsts, line_feeds, keys, seconds }
     }
 
-    /// Where the marker around `hit` begins: there, or with the line feed before it.
+    /// The beginning of the marker around `hit`: at `hit`, or at the line feed before it.
     pub(super) fn with_line_feed(&self, buf: &[u8], from: usize, hit: usize, last: bool) -> usize {
         let before = hit.saturating_sub(1);
         if !self.line_feeds || hit <= from || !rest(buf, before).starts_with(b"\n") {
@@ -164,7 +164,7 @@ impl Table {
         }
     }
 
-    /// Whether a marker can begin like `hay`, as far as its second byte tells.
+    /// Whether a marker can begin like `hay`, judged by the second byte.
     pub(super) fn may_begin(&self, hay: &[u8]) -> bool {
         let Some(byte) = hay.get(1) else { return true };
         self.seconds.get(usize::from(byte >> 6)).is_some_and(|word| word >> (byte & 63) & 1 == 1)
@@ -177,7 +177,7 @@ pub(super) fn longest(markers: &[Marker], hay: &[u8], last: bool) -> Match {
     let mut best_weight = 0;
     let mut waiting = 0;
     for marker in markers {
-        // The marker that says more counts, whatever its header adds.
+        // The longer marker counts, without the length of its header.
         let weight = marker.text.len() + usize::from(!marker.until.is_empty());
         match marker.at(hay, last) {
             Fit::No => {}
@@ -195,9 +195,9 @@ pub(super) fn longest(markers: &[Marker], hay: &[u8], last: bool) -> Match {
 /// How far a marker fits.
 enum Fit {
     No,
-    /// As far as there is text.
+    /// It fits up to the end of the text.
     Begun,
-    /// All of it, with this length.
+    /// The whole marker fits, with this length.
     Full(usize),
 }
 

@@ -4,9 +4,9 @@ use super::{Effective, EffectiveCount, Piece, PieceKey};
 use crate::json::Doc;
 
 impl EffectiveCount<'_> {
-    /// Counts the body of a built request, whatever its wire: each element of its lists (messages, items, tools) is a
-    /// piece, and all else is one more. Only pieces that were not there before are read by the tokenizer; the body itself
-    /// is parsed and hashed. What is no JSON object is one piece.
+    /// Counts the body of a built request of any wire: each element of its lists (messages, items, tools) is a piece,
+    /// and the rest is one more. Only pieces that were not there before are read by the tokenizer; the body itself is
+    /// parsed and hashed. A body that is not a JSON object is one piece.
     pub fn of_body(&mut self, body: &str) -> Effective {
         /// The comma or bracket between two elements.
         const BETWEEN: u64 = 1;

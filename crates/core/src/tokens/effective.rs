@@ -7,7 +7,7 @@ use super::{TokenCount, TokenSource, Tokenizer, TokenizerFailure, count_or_estim
 /// One message, or another part of the request, as it is built for the wire.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
-    /// Says which text this is without reading it.
+    /// Identifies the text without reading it.
     pub key: PieceKey,
     /// The text as it will be sent.
     pub text: &'a str,
@@ -15,14 +15,14 @@ pub struct Piece<'a> {
     pub overhead: u64,
 }
 
-/// Identifies the text and the overhead of a piece: whatever changes either must change the key.
+/// Identifies the text and the overhead of a piece: every change of either must change the key.
 ///
 /// A conversation that numbers its messages uses the message's id and a revision, which covers its content and the
-/// settings that shape it; where there is no such number, [`PieceKey::of_text`] reads the text.
+/// settings that shape it; without such a number, [`PieceKey::of_text`] reads the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PieceKey(u64, u64);
 
-/// What a request costs.
+/// The cost of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Effective {
     /// Tokens of the whole request; its source is the weakest of its pieces'.
@@ -35,9 +35,9 @@ pub struct Effective {
 
 /// Keeps the counts of a conversation's pieces, so that only new or changed ones are read.
 ///
-/// The sums are kept incrementally: an update costs what it brings, whatever stands before it. Counts of pieces
-/// that a change of settings took away are remembered for a while, since settings are often changed back.
-/// Another tokenizer means other counts, hence another value of this type.
+/// The sums are kept incrementally: the cost of an update depends only on its new pieces. Counts of pieces that a
+/// change of settings took away are remembered for a while, since settings are often changed back. Another tokenizer
+/// means other counts, hence another value of this type.
 pub struct EffectiveCount<'t> {
     tokenizer: Option<&'t dyn Tokenizer>,
     pieces: Vec<Counted>,
@@ -101,8 +101,8 @@ impl<'t> EffectiveCount<'t> {
     /// Keeps the first `unchanged` pieces, replaces all others by `pieces`, and gives the count of the whole.
     ///
     /// A conversation that only grew passes its old length and the new pieces, at a cost that does not depend on that
-    /// length. A caller that does not know what changed passes zero and all pieces; then one key is compared
-    /// per piece, and still only new ones are read.
+    /// length. A caller that does not know the changes passes zero and all pieces; then one key is compared per
+    /// piece, and still only new ones are read.
     pub fn update<'a>(
         &mut self,
         unchanged: usize,
@@ -134,7 +134,7 @@ impl<'t> EffectiveCount<'t> {
         Effective { count: self.count(), read, warning }
     }
 
-    /// Lets go of what is remembered about pieces that are not there any more.
+    /// Forgets the pieces that are gone.
     pub fn forget_dropped(&mut self) {
         self.known.clear();
     }
@@ -188,7 +188,7 @@ impl<'t> EffectiveCount<'t> {
         }
     }
 
-    /// Bounds the memory of pieces that went away by that of pieces that are there.
+    /// Keeps at most as many gone pieces as present ones.
     fn shed(&mut self) {
         const SPARE: usize = 64;
         if self.known.len() > self.pieces.len().saturating_mul(2).saturating_add(SPARE) {

@@ -1,6 +1,6 @@
 //! Estimates from the length of a text.
 
-/// The number of UTF-16 code units of `text`: what JavaScript calls its length.
+/// The number of UTF-16 code units of `text`: its length in JavaScript.
 #[must_use]
 pub fn utf16_units(text: &str) -> u64 {
     // Every character is one lead byte and one unit; a four-byte character is a surrogate pair, hence one more.
@@ -16,16 +16,16 @@ pub fn estimate_utf16_quarter(text: &str) -> u64 {
 
 /// The higher of a quarter of the UTF-16 code units and a third of the UTF-8 bytes, both rounded up.
 ///
-/// The quarter alone counts too little where a character is often a token of its own, as in Chinese or Japanese.
+/// The quarter alone counts too little if a character is often a token of its own, as in Chinese or Japanese.
 #[must_use]
 pub fn estimate_conservative(text: &str) -> u64 {
     conservative(utf16_units(text), text.len() as u64)
 }
 
-/// Estimates what an opaque payload of Base64 costs when it is sent back.
+/// Estimates the cost of an opaque payload of Base64 that is sent back.
 ///
-/// No provider documents it. The payload decodes to three quarters of its length, and we take four bytes for a
-/// token, as for text.
+/// No provider documents it. The payload decodes to three quarters of its length, and we take four bytes for a token,
+/// as for text.
 #[must_use]
 pub fn estimate_opaque(payload: &str) -> u64 {
     let decoded = (payload.len() as u64).saturating_mul(3).div_ceil(4);

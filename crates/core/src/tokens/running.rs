@@ -46,7 +46,7 @@ impl<'t> RunningCount<'t> {
         self.failure.take()
     }
 
-    /// A tokenizer that failed once is not asked again: a later success would lack what it missed.
+    /// A tokenizer that failed once is not used again: a later success would lack the failed part.
     fn give_up(&mut self, failure: TokenizerFailure) {
         self.exact = None;
         self.failure = Some(failure);

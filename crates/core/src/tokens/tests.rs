@@ -194,7 +194,7 @@ proptest! {
         prop_assert_eq!(estimate.total(), estimate_conservative(&parts.concat()));
     }
 
-    /// Whatever was edited, dropped or appended before, the sum is that of the pieces now there.
+    /// After any edits, the sum is the sum of the present pieces.
     #[test]
     fn effective_count_equals_a_fresh_count(
         edits in proptest::collection::vec((0_usize..12, proptest::collection::vec("[ab \0]{0,9}", 0..6)), 1..20),

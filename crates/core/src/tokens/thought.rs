@@ -9,7 +9,7 @@ use crate::event::Event;
 
 /// An ASCII character is a quarter of a token, and each byte of any other character a third, in twelfths of a token.
 ///
-/// The quarter is what the founding documents prescribe. It counts too little where a character is often a token of its
+/// The quarter is prescribed by the founding documents. It counts too little if a character is often a token of its
 /// own, as in Chinese or Japanese.
 const ASCII: u64 = 3;
 /// See [`ASCII`].
@@ -25,8 +25,8 @@ pub fn estimate_thought(text: &str) -> u64 {
     estimate.total()
 }
 
-/// Estimates the tokens of a thought: from its text, else from the opaque payload that stands for it. A signature beside
-/// a text says nothing of its own. `None` where there is neither.
+/// Estimates the tokens of a thought: from its text, else from its opaque payload. A signature beside a text adds no
+/// tokens. `None` if it has neither.
 #[must_use]
 pub fn estimate_thinking(thinking: &Thinking) -> Option<u64> {
     match thinking.thought.is_empty() {
@@ -49,14 +49,14 @@ impl ThoughtEstimate {
         self.twelfths += ascii * ASCII + other * OTHER;
     }
 
-    /// The estimate of what was appended so far.
+    /// The estimate of the text so far.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.twelfths.div_ceil(TOKEN)
     }
 
-    /// The estimate of the finished thought. `thinking` has everything but the text; `whole` replaces the appended text
-    /// where the provider's last word differs from it.
+    /// The estimate of the finished thought. `thinking` has everything but the text; `whole` replaces the appended
+    /// text if the provider's final text differs from it.
     #[must_use]
     pub fn ended(&self, thinking: &Thinking, whole: Option<&str>) -> Option<u64> {
         let text = whole.map_or_else(|| self.total(), estimate_thought);
@@ -68,9 +68,9 @@ impl ThoughtEstimate {
 /// answer's blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnswerEstimate {
-    /// Of the thoughts that ended.
+    /// The tokens of the thoughts that ended.
     ended: u64,
-    /// Of these, what is known from payloads only.
+    /// The tokens of these that are known from payloads only.
     sealed: u64,
     open: ThoughtEstimate,
 }
@@ -99,7 +99,7 @@ impl AnswerEstimate {
         self.ended.saturating_add(self.open.total())
     }
 
-    /// The part of it that stands for thoughts without a text.
+    /// The tokens of thoughts without a text.
     #[must_use]
     pub fn sealed(&self) -> u64 {
         self.sealed

@@ -1,22 +1,22 @@
-//! Which wire a body is of, seen from its own members: for saved bodies that do not come with a route.
+//! Detects the wire of a body by its members, for saved bodies without a route.
 
 use super::Framing;
 use crate::frame::{Frame, Framer};
 use crate::json::{Doc, Val};
 
-/// What the beginning of a response body shows.
+/// The findings in the beginning of a response body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// The wires that it may be of, the likeliest first; none for an error body or an unknown shape.
+    /// The possible wires, the likeliest first; empty for an error body or an unknown shape.
     pub wires: &'static [&'static str],
     /// The model that it names.
     pub model: Option<String>,
 }
 
-/// What a body is.
+/// The kind of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// What a caller sends.
+    /// The body of a caller.
     Request,
     /// A whole answer, or an error.
     Response,
@@ -33,7 +33,8 @@ const CONVERSE: &[&str] = &["converse"];
 const COHERE_CHAT: &[&str] = &["cohere-chat"];
 const OLLAMA_CHAT: &[&str] = &["ollama-chat"];
 
-/// What the first bytes of a response body show; `None` while more of them are needed, never at the end of the body.
+/// The findings in the first bytes of a response body; `None` if more bytes are needed, but never at the end of the
+/// body.
 #[must_use]
 pub fn look(begun: &[u8], is_all: bool) -> Option<Seen> {
     let Some(first) = begun.iter().find(|byte| !byte.is_ascii_whitespace() && **byte != 0xef)
@@ -49,7 +50,7 @@ pub fn look(begun: &[u8], is_all: bool) -> Option<Seen> {
     }
 }
 
-/// What a body of a wire with this framing is: a request, a whole answer, or a stream.
+/// The kind of a body of a wire with this framing: a request, a whole answer, or a stream.
 #[must_use]
 pub fn kind(body: &[u8], framing: Framing) -> Kind {
     let text = String::from_utf8_lossy(body);

@@ -1,12 +1,12 @@
 //! Why an answer ended, in neutral words.
 //!
-//! An answer keeps its provider's own word. A wire that hands it to its callers uses the wire's own word for the
-//! same thing where it knows the provider's, and the provider's where it does not.
+//! An answer keeps its provider's own word. A wire that passes it to callers translates a known word into its own,
+//! and passes an unknown one unchanged.
 
 /// Why an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// The model had said all it wanted.
+    /// The model finished its answer.
     Complete,
     /// The model's context is full.
     ContextFull,
@@ -23,7 +23,7 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
-    /// What a provider's word means, if it is known. Case is of no account.
+    /// The meaning of a provider's word, if it is known. Case is ignored.
     pub(crate) fn of(word: &str) -> Option<Self> {
         Some(match word.to_ascii_lowercase().as_str() {
             "complete" | "completed" | "end_turn" | "eos" | "stop" => Ending::Complete,
@@ -49,8 +49,8 @@ impl Ending {
         })
     }
 
-    /// What a finish reason means; where it only says that the answer is complete, or nothing, tool calls in
-    /// the answer say more.
+    /// The meaning of a finish reason. If it is absent or only means complete, tool calls in the answer take
+    /// precedence.
     pub(crate) fn of_answer(word: Option<&str>, has_calls: bool) -> Option<Self> {
         match word.map(Ending::of) {
             Some(None) => None,

@@ -18,7 +18,7 @@ pub fn read(body: Val<'_>) -> Option<Problem> {
         let mut items = body.items();
         return items.next().filter(|_| items.next().is_none()).and_then(read);
     }
-    // A wire's own answer may carry an error beside what came before it; the wire knows how.
+    // The body is an answer of the wire with an error in it; the wire itself reads that.
     if has_answer(body) {
         return None;
     }
@@ -72,7 +72,7 @@ fn message_of(error: Val<'_>) -> Option<String> {
     if let Some(text) = error.as_str() {
         return Some(text.into_owned());
     }
-    // Routers say only that somebody behind them failed, and quote it.
+    // Routers report only that a provider behind them failed, and quote its error.
     if let Some(quoted) = error.path(&["metadata", "raw"]).and_then(Val::as_str) {
         let inner = Doc::parse_str(&quoted).ok().and_then(|doc| read(doc.root()));
         return Some(inner.map_or_else(|| quoted.into_owned(), |problem| problem.message));
@@ -87,7 +87,7 @@ fn message_of(error: Val<'_>) -> Option<String> {
 }
 
 impl ErrorBody {
-    /// The body of a provider's error. Without a status, it is the one that goes with the provider's word for the error.
+    /// The body of a provider's error. If there is no status, it is derived from the provider's word for the error.
     #[must_use]
     pub fn of(problem: &Problem, status: Option<u16>) -> Self {
         let code = problem.at.clone().unwrap_or_else(|| "upstream_error".to_owned());

@@ -1,11 +1,11 @@
-//! What has a name on the caller's wire only: it cannot be translated, and is never dropped without a word.
+//! Finds members that only the caller's wire has: they cannot be translated, and each dropped member is reported.
 
 use crate::answer::Answer;
 use crate::content::{Block, Content};
 use crate::json::Extra;
 use crate::request::{Request, Tool};
 
-/// Fields that say nothing of their own: how a wire spells what the neutral form has a name for.
+/// Fields without a meaning of their own: a wire's spelling of a member of the neutral form.
 const SPELLING: [&str; 38] = [
     "allowedFunctionNames",
     "budget_tokens",
@@ -46,13 +46,13 @@ const SPELLING: [&str; 38] = [
     "topP",
     "type",
 ];
-/// Fields of requests whose members each say something.
+/// Fields of requests whose members each have a meaning of their own.
 const HOLDERS: [&str; 7] =
     ["generationConfig", "options", "output_config", "reasoning", "text", "thinking", "toolConfig"];
-/// Fields beside a text that say more than how it is spelled.
+/// Fields beside a text that carry more than its spelling.
 const BESIDE: [&str; 3] = ["annotations", "citations", "logprobs"];
 
-/// The names of what `request` says in words of another wire than `target`, each once.
+/// The names of the parameters of `request` that belong to another wire than `target`, each once.
 pub(crate) fn of_request(request: &Request, target: &str) -> Vec<String> {
     let mut names = Names { target, all: Vec::new() };
     names.request(&request.extra);
@@ -67,7 +67,7 @@ pub(crate) fn of_request(request: &Request, target: &str) -> Vec<String> {
     names.all
 }
 
-/// The names of what stands beside the texts of an answer, one for each time that it does.
+/// The names of the members beside the texts of an answer, one entry for each occurrence.
 pub(crate) fn of_answer(answer: &Answer) -> Vec<String> {
     let extras = answer.blocks.iter().filter_map(extra).chain([&answer.extra]);
     let fields = extras
@@ -115,7 +115,7 @@ impl Names<'_> {
         }
     }
 
-    /// Chat keeps what it does not know about a function in an object of its own.
+    /// Chat keeps unknown members of a function in an object of its own.
     fn tool(&mut self, extra: &Extra) {
         self.extra(extra);
         let function = extra.fields.iter().find(|(key, _)| key == "function");

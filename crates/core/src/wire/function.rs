@@ -5,7 +5,7 @@ use crate::content::{Parameters, ToolCall};
 use crate::json::{Extra, Raw, Val, Writer};
 use crate::request::Tool;
 
-/// Reads a tool; anything but a plain function is kept as it stands.
+/// Reads a tool; every other kind than a plain function is kept unchanged.
 pub(crate) fn read_tool(wire: &'static str, tool: Val<'_>) -> Tool {
     read_function(wire, tool).unwrap_or_else(|| Tool::Other { wire, raw: Raw::from(tool) })
 }
@@ -51,7 +51,7 @@ pub(crate) fn tools(wire: &'static str, tools: &[Tool], lost: &mut dyn FnMut()) 
     (!written.is_empty()).then(list)
 }
 
-/// Reads a call and the text of its arguments. Arguments that stand as JSON are in the call instead.
+/// Reads a call and the text of its arguments. Arguments in the form of JSON are in the call instead.
 pub(crate) fn read_call(wire: &'static str, call: Val<'_>, known: &[&str]) -> (ToolCall, String) {
     let function = call.get("function").filter(|function| function.is_object());
     let inner = function.unwrap_or(call);
@@ -77,7 +77,7 @@ pub(crate) fn read_call(wire: &'static str, call: Val<'_>, known: &[&str]) -> (T
     (call, text.unwrap_or_default().into_owned())
 }
 
-/// The call with the arguments that its text says.
+/// The call with the arguments of its text.
 pub(crate) fn with_text((mut call, text): (ToolCall, String)) -> ToolCall {
     if !text.is_empty() {
         call.parameters = Parameters::from_text(&text);

@@ -1,12 +1,12 @@
-//! Which headers of callers belong to an API, as data: everything else stays at the gateway.
+//! The headers of callers that belong to an API, as data; the gateway does not forward any other header.
 
 /// The headers of one API. An entry is a name in lower case, or the beginning of one with a star behind it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
-    /// What callers may say to the API with any credential: versions, features, what they are, which session it is.
+    /// Headers that go to the API with any credential: versions, features, client, session.
     pub forwarded: &'static [&'static str],
-    /// What names an account, a project or an organisation. It belongs to the credential: in a request it goes on with
-    /// the caller's own credential alone, and in an answer it comes back with that alone.
+    /// Headers that name an account, a project or an organisation. It belongs to the credential: in a request it goes
+    /// on with the caller's own credential alone, and in an answer it comes back with that alone.
     pub account: &'static [&'static str],
 }
 
@@ -15,8 +15,8 @@ impl Headers {
     pub const NONE: Headers = Headers { forwarded: &[], account: &[] };
 }
 
-/// What callers may say to every API: what they send and take, who they are, which request and which trace it is, and
-/// which session, by which providers find their caches again.
+/// Headers that go to every API: content types, client, ids of request and trace, and the session, by which providers
+/// find their caches again.
 pub const COMMON: &[&str] = &[
     "accept",
     "accept-language",

@@ -1,7 +1,7 @@
 //! The blocks of a response that have begun and not ended, by the wire's own index.
 //!
-//! Wires with typed blocks (start, deltas, stop) feed this; it numbers the blocks, holds what may only be said
-//! at a block's end, and announces a block once it is known to be one. A whole block is a start, its text and
+//! Wires with typed blocks (start, deltas, stop) feed this. It numbers the blocks, holds data that may only go out at
+//! a block's end, and announces a block once it is certain that it is a block. A whole block is a start, its text and
 //! a stop at once, so that both forms of a wire give the same events.
 
 use crate::content::{Block, Other, Parameters, Text, Thinking, ToolCall};
@@ -24,10 +24,10 @@ struct Open {
     part: Part,
 }
 
-/// What a block is and what its end will say.
+/// The kind of a block, with the data that its end reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// A tool call; `parameters` are those that stood on its start.
+    /// A tool call, with the `parameters` of its start.
     Call {
         /// The call.
         call: ToolCall,
@@ -45,7 +45,7 @@ pub(crate) enum Part {
         /// The wire whose citations they are.
         wire: &'static str,
     },
-    /// A thought; an empty signature is one that is still to come.
+    /// A thought; its signature is empty until it arrives.
     Thinking(Thinking),
 }
 
@@ -81,12 +81,12 @@ impl OpenBlocks {
         self.open.iter().any(|open| open.key == key)
     }
 
-    /// Whether something of the block under this index was said already.
+    /// Whether a part of the block under this index was sent already.
     pub(crate) fn is_announced(&self, key: u64) -> bool {
         self.open.iter().any(|open| open.key == key && open.block.is_some())
     }
 
-    /// Begins a block. One that is still open under the same index ends first.
+    /// Begins a block. A block that is still open under the same index ends first.
     pub(crate) fn start(&mut self, key: u64, part: Part, sink: &mut dyn Sink) {
         self.end(key, sink);
         let mut open = Open { key, block: None, part };
@@ -96,12 +96,12 @@ impl OpenBlocks {
         self.open.push(open);
     }
 
-    /// What the block under this index is, to be added to.
+    /// The block under this index, for adding to it.
     pub(crate) fn part(&mut self, key: u64) -> Option<&mut Part> {
         self.find(key).map(|open| &mut open.part)
     }
 
-    /// More text of a thought, a text or a call's arguments. Empty text says nothing.
+    /// More text of a thought, a text or a call's arguments. Empty text is ignored.
     pub(crate) fn push(&mut self, key: u64, delta: &str, sink: &mut dyn Sink) {
         let Some(open) = self.open.iter_mut().find(|open| open.key == key) else { return };
         if delta.is_empty() {
@@ -137,7 +137,7 @@ impl OpenBlocks {
         }
     }
 
-    /// Ends all that is open; `cut` says that the stream ended before them.
+    /// Ends all open blocks; `cut` reports that the stream ended before them.
     pub(crate) fn end_all(&mut self, cut: bool, sink: &mut dyn Sink) {
         for open in std::mem::take(&mut self.open) {
             open.end(&mut self.announced, cut, sink);
@@ -150,7 +150,7 @@ impl OpenBlocks {
 }
 
 impl Open {
-    /// The block's number, which it gets and says now if it had none.
+    /// The block's number; a block without a number gets one, and is announced.
     fn announce(&mut self, announced: &mut usize, sink: &mut dyn Sink) -> usize {
         if let Some(block) = self.block {
             return block;
@@ -198,7 +198,7 @@ impl Open {
         }
     }
 
-    /// Gives what was collected its last form.
+    /// Gives the collected data its final form.
     fn settle(&mut self, cut: bool) {
         match &mut self.part {
             Part::Call { .. } | Part::Other(_) => {}
@@ -245,7 +245,7 @@ impl OpenOther {
         }
     }
 
-    /// Adds a member: strings and arrays grow, anything else is replaced.
+    /// Adds a member: strings and arrays grow, other values are replaced.
     pub(crate) fn add(&mut self, key: &str, value: Val<'_>) {
         if let Some(more) = value.as_str() {
             let doc = self.start.doc();
@@ -263,7 +263,7 @@ impl OpenOther {
 
     fn finish(mut self) -> Other {
         if !self.input.trim().is_empty() {
-            // What is no JSON is kept as a string, so that nothing is lost.
+            // Input that is not valid JSON is kept as a string, so that no data is lost.
             let input = Raw::parse(&self.input).unwrap_or_else(|_| Raw::string(&self.input));
             self.values.push(("input".to_owned(), input));
         }
@@ -289,7 +289,7 @@ fn list(value: Val<'_>) -> Vec<Raw> {
     value.items().map(Raw::from).collect()
 }
 
-/// The value under `key`, begun if there is none.
+/// The value under `key`; creates it if it does not exist.
 fn slot<'s, T>(list: &'s mut Vec<(String, T)>, key: &str, begin: impl FnOnce() -> T) -> &'s mut T {
     let at = list.iter().position(|(name, _)| name == key).unwrap_or_else(|| {
         list.push((key.to_owned(), begin()));

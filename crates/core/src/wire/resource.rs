@@ -1,7 +1,7 @@
-//! Provider resources: responses, files, conversations and whatever else a provider stores under an id.
+//! Provider resources: responses, files, conversations and other data that a provider stores under an id.
 //!
-//! Each wire lists the exact places of a request whose values its API resolves as ids ([`Resources`]). A member of the
-//! same name anywhere else belongs to the client.
+//! Each wire lists the exact places of a request whose values its API resolves as ids ([`Resources`]). A member of
+//! the same name anywhere else belongs to the client.
 
 use crate::json::Val;
 use std::collections::BTreeSet;
@@ -136,7 +136,7 @@ impl Resource {
         Resource { kind, id: name.unwrap_or(id) }
     }
 
-    /// The same id within its collection, where Google has one for it: `ID` as `files/ID`.
+    /// The same id within its collection, if Google has one for it: `ID` as `files/ID`.
     #[must_use]
     pub fn in_collection(&self) -> Self {
         let Resource { kind, id } = self;
@@ -145,7 +145,7 @@ impl Resource {
     }
 }
 
-/// `files/ID` of an address or a name in this collection; `None` if anything else stands around the id.
+/// `files/ID` of an address or a name in this collection; `None` if other text surrounds the id.
 fn google_name(collection: &str, text: &str) -> Option<String> {
     let path = path_of(text).unwrap_or(text);
     let (before, id) = path.rsplit_once('/').filter(|(_, id)| is_plain(id))?;
@@ -185,7 +185,7 @@ pub enum Step {
     All,
     /// Only if `type` ends like this.
     Typed(&'static str),
-    /// Only if the item stands for a stored one, because its own content is missing or does not count.
+    /// Only if the item refers to a stored one, because its own content is missing or does not count.
     Reference,
     /// Only if the skill belongs to the account. The provider offers other skills to everybody.
     Uploaded,
@@ -198,7 +198,7 @@ enum Form {
     Id,
     /// Only an object with an `id`.
     Object,
-    /// As `Id`, in Google's names; an id alone is within its collection.
+    /// Like `Id`, but in Google's names; an id alone is within its collection.
     Name,
     /// Only a string with a slash: the full name of a resource.
     Path,
@@ -361,7 +361,7 @@ fn members<'v>(value: Val<'v>, name: &str) -> impl Iterator<Item = Val<'v>> {
     value.entries().filter(move |(key, _)| is_same(key, name)).map(|(_, it)| it)
 }
 
-/// Whether two names are equal but for letter case, underscores and hyphens: some servers read all spellings.
+/// Whether two names are equal apart from letter case, underscores and hyphens: some servers read all spellings.
 fn is_same(key: &str, name: &str) -> bool {
     let letters = |text: &str| {
         let plain = text.bytes().filter(|byte| !matches!(byte, b'_' | b'-'));
@@ -373,16 +373,16 @@ fn is_same(key: &str, name: &str) -> bool {
 /// The places of one wire's API that name resources.
 #[derive(Clone, Copy, Debug)]
 pub struct Resources {
-    /// Those of a request to a model.
+    /// The places in a request to a model.
     pub request: &'static [Place],
-    /// Those of other requests of the same API, such as the creation of a batch or a vector store.
+    /// The places in other requests of the same API, such as the creation of a batch or a vector store.
     pub management: &'static [Place],
     /// Collections in paths: their parts in lower case, and the kind of their resources.
     pub collections: &'static [(&'static [&'static str], Kind)],
 }
 
 impl Resources {
-    /// An API that stores nothing.
+    /// An API without stored resources.
     pub const NONE: Resources = Resources { request: &[], management: &[], collections: &[] };
 }
 

@@ -40,7 +40,7 @@ enum End {
 }
 
 impl Serial {
-    /// Takes an event and gives what may be said now.
+    /// Takes an event, and hands out the events that are in order now.
     pub(crate) fn event(&mut self, event: Event<'_>, out: &mut dyn FnMut(Event<'_>)) {
         match event {
             Event::ThinkingStart { block, source_field } => {
@@ -77,7 +77,7 @@ impl Serial {
         }
     }
 
-    /// The stream is over: gives what still waits, without ends where none came.
+    /// Ends the stream: hands out the waiting events, without adding missing ends.
     pub(crate) fn end(&mut self, out: &mut dyn FnMut(Event<'_>)) {
         self.waiting.pop_front();
         while let Some(waiting) = self.waiting.pop_front() {
@@ -134,7 +134,7 @@ impl Serial {
         }
     }
 
-    /// The first block has ended: says what came of the next ones meanwhile.
+    /// Moves on after the end of the first block: hands out the events that the next blocks got meanwhile.
     fn advance(&mut self, out: &mut dyn FnMut(Event<'_>)) {
         while let Some(first) = self.waiting.front_mut() {
             first.say(out);

@@ -1,4 +1,4 @@
-//! The objects `thinking` and `output_config`, which say how a Claude model is to think, on whichever wire.
+//! The objects `thinking` and `output_config`, which control the thinking of a Claude model, on every wire.
 
 use crate::json::{Extra, Raw, Val};
 use crate::request::{ReasoningAsk, Request};
@@ -28,17 +28,17 @@ pub(crate) fn meaning(thinking: Option<Val<'_>>, config: Option<Val<'_>>) -> Rea
     }
 }
 
-/// Whether the words about thinking itself are what they were; effort alone does not switch thinking, unless it is
-/// none at all.
+/// Whether the members about thinking itself are unchanged. Effort alone does not switch thinking, unless it is
+/// `none`.
 pub(crate) fn is_same_thinking(was: &ReasoningAsk, is: &ReasoningAsk) -> bool {
     (was.enabled, was.max_tokens, was.show) == (is.enabled, is.max_tokens, is.show)
         && (was.effort == is.effort || is.effort != Some(Effort::None))
 }
 
-/// What is written of a request's words about thinking.
+/// The members about thinking that are written.
 #[derive(Debug, Default)]
 pub(crate) struct Thinking {
-    /// The object `thinking`, if there is anything to say.
+    /// The object `thinking`, if it is needed.
     pub(crate) object: Option<Raw>,
     /// The budget in it.
     pub(crate) budget: Option<u64>,
@@ -46,8 +46,8 @@ pub(crate) struct Thinking {
     pub(crate) is_lost: bool,
 }
 
-/// The budget of a thought within a cap on all tokens: it is part of them and must be smaller. One that is not is made so
-/// much smaller that a text has room as well, if the least budget allows it.
+/// The budget of a thought within a cap on all tokens: it is part of them and must be smaller. A larger budget is
+/// lowered so far that a text has room as well, if the least budget allows it.
 pub(crate) fn budget_below(budget: u64, cap: u64) -> u64 {
     match cap {
         cap if budget < cap => budget,
@@ -55,7 +55,7 @@ pub(crate) fn budget_below(budget: u64, cap: u64) -> u64 {
     }
 }
 
-/// Says on, off or how much. Members of the `old` object that have no name here are kept.
+/// Writes on, off or the amount. Members of the `old` object that have no name here are kept.
 pub(crate) fn thinking(request: &Request, old: Option<Val<'_>>) -> Thinking {
     let ask = &request.reasoning;
     let mut said = Thinking::default();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-/// What ids an API takes.
+/// The ids that an API accepts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IdRule {
     /// Characters beside letters and digits.
@@ -27,7 +27,7 @@ impl IdRule {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
         let mut name: String =
             id.chars().take(self.longest.saturating_sub(17)).map(plain).collect();
-        // The hash keeps ids apart that differ only in what was replaced.
+        // The hash distinguishes ids that differ only in the replaced characters.
         name.push_str(&format!("_{:016x}", hash(id)));
         Cow::Owned(name)
     }
@@ -40,13 +40,13 @@ fn hash(text: &str) -> u64 {
     })
 }
 
-/// The id of an answer that came without one, for callers whose wire demands one. It names nothing, so it is the
-/// same for every answer, and is read as none.
+/// The id of an answer that came without one, for callers whose wire demands one. It identifies no answer: it is the
+/// same for every answer, and reads as no id.
 pub(crate) const NAMELESS_ANSWER: &str = "msg_nameless";
 
 /// The ids of one answer's calls, for callers whose wire demands them. A call that came without one is named by its
 /// answer and its place among the calls: `toolu_`, 16 hexadecimal digits of the answer's id, `_` and the place from 0
-/// on. That is the same each time, and another one in every answer that has an id.
+/// on. The id is the same each time, and differs between answers with ids.
 #[derive(Debug, Default)]
 pub(crate) struct CallIds {
     answer: Option<String>,
@@ -94,7 +94,7 @@ impl Nameless {
         id
     }
 
-    /// The id for a result without one: that of the oldest open call, of the same tool if the result names it.
+    /// The id for a result without one: the id of the oldest open call, of the same tool if the result names it.
     pub(crate) fn result(&mut self, tool: Option<&str>) -> String {
         let at = self.open.iter().position(|(name, _)| tool.is_none_or(|tool| tool == name));
         let found = self.open.remove(at.unwrap_or_default());

@@ -4,7 +4,7 @@ use crate::content::{Block, Content, Media, ToolResponse, ToolResult};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The text of a result whose media stand in the message behind the results.
+/// The text of a result whose media are in the message after the results.
 pub(crate) const BEHIND: &str = "The result stands in the next message of the user.";
 
 /// The blocks of a result, structured data as text.
@@ -51,7 +51,7 @@ impl<'r> Parted<'r> {
         self.texts.join("\n")
     }
 
-    /// The text of the result where its media stand in the message behind.
+    /// The text of the result if its media are in the message after it.
     pub(crate) fn text_before_media(&self) -> String {
         let text = self.text();
         if text.trim().is_empty() { BEHIND.to_owned() } else { text }

@@ -7,9 +7,9 @@ use crate::frame::split_law::Random;
 const LIMIT: usize = 64 * 1024;
 const MEBIBYTE: usize = 1024 * 1024;
 
-/// Pushes one start and then 32 MiB of the same bytes, and returns what came out.
+/// Pushes one start and then 32 MiB of the same bytes, and returns the frames.
 ///
-/// What a decoder carries shows in its debug output: up to five characters for each byte.
+/// The debug output of a decoder shows its buffered bytes: up to five characters for each byte.
 fn flood(framing: Framing, start: &[u8], with: &[u8]) -> Vec<Seen> {
     let mut framer = Framer::with_limit(framing, LIMIT);
     let mut seen: Vec<Seen> = Vec::new();
@@ -85,7 +85,7 @@ fn noise_obeys_the_law_in_every_framing() {
     }
 }
 
-/// A random byte, often one that matters to a framing.
+/// A random byte, often one with a meaning in a framing.
 fn noise(random: &mut Random) -> u8 {
     let telling = b"\n\n\r:: data\xef\xbb\xbf\0\xff";
     match random.below(4) {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{Framing, Seen, SeenEvent};
 
-/// The standard's algorithm, written down as it is told: the whole body as text, line by line.
+/// The standard's algorithm, transcribed literally: the whole body as text, line by line.
 pub(super) fn as_the_standard_says(body: &[u8]) -> Vec<Seen> {
     let text = String::from_utf8_lossy(body).into_owned();
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -12,7 +12,7 @@ pub(super) fn as_the_standard_says(body: &[u8]) -> Vec<Seen> {
     let mut seen = Vec::new();
     let mut event = SeenEvent::default();
     let mut lines: Vec<&str> = text.split('\n').collect();
-    // What follows the last line end is a line only where the body ended inside it.
+    // The text after the last line end is a line only if the body ended inside it.
     let rest = lines.pop().filter(|rest| !rest.is_empty());
     for line in lines {
         read_line(line, &mut event, &mut seen);

@@ -1,15 +1,15 @@
 //! Claude, by generations.
 //!
-//! - Up to 4.5 thinking is manual: it has a budget, and the API refuses a tool loop whose last assistant message
-//!   does not begin with its thinking block.
-//! - From 4.6 it is adaptive with an effort; from 4.7 the text is withheld unless `display` asks for a summary; from 5
-//!   it is on when nothing is said.
-//! - Fable from 5.1 on, Mythos 5.2 and the 5.5 models bind every block to all that stands before it. The smallest of them
-//!   can be switched off, and Sonnet 5.5 can think between calls only.
+//! - Up to 4.5 thinking is manual: it has a budget, and the API refuses a tool loop whose last assistant message does
+//!   not begin with its thinking block.
+//! - From 4.6 it is adaptive with an effort; from 4.7 the text is withheld unless `display` asks for a summary; from
+//!   5 it is on by default.
+//! - Fable from 5.1 on, Mythos 5.2 and the 5.5 models bind every block to all messages before it. The smallest of
+//!   them can be switched off, and Sonnet 5.5 can think between calls only.
 //! - A tool choice that forces a call is refused while the model thinks.
 //!
-//! Sending blocks back is always allowed. Facts: the guides on extended and adaptive thinking and the pages on what is
-//! new in Opus 5, Opus 5.5, Sonnet 5.5, Fable 5.1 and Fable 5.2 (autumn 2026).
+//! Sending blocks back is always allowed. Facts: the guides on extended and adaptive thinking and the pages about the
+//! news in Opus 5, Opus 5.5, Sonnet 5.5, Fable 5.1 and Fable 5.2 (autumn 2026).
 
 use crate::contract::{Contract, Readable, Return};
 use crate::settings::Effort;
@@ -53,8 +53,8 @@ pub(in crate::provider) const FIVE: &[(Effort, &str)] = &[
     (Effort::Max, "max"),
 ];
 
-/// Declares `RULES` for a wire whose members for thinking stand between `$open` and `$close`, which is below `$path`.
-/// Fable 5.1 reads the thoughts of `$reads`. `$others` come behind, the last of them for every name.
+/// Declares `RULES` for a wire whose members for thinking are between `$open` and `$close`, below `$path`. Fable 5.1
+/// reads the thoughts of `$reads`. `$others` come behind, the last of them for every name.
 macro_rules! rules {
     ($open:literal, $close:literal, $path:literal, $bound:expr, $reads:expr $(, $others:expr)* $(,)?) => {
         const OFF: &str = concat!($open, r#""thinking":{"type":"disabled"}"#, $close);
@@ -86,7 +86,7 @@ macro_rules! rules {
         .off(OFF)
         .choosing(WhileThinking::Automatic);
 
-        /// Nobody but Fable 5.2 and Mythos 5.2 reads Fable 5.2.
+        /// Only Fable 5.2 and Mythos 5.2 read thoughts of Fable 5.2.
         const FABLE: Contract = Contract { reads: &["claude-fable-5-2"], ..$bound };
         const NEWEST: ModelRule =
             ModelRule::new("*claude-fable-5-2*", 1_000_000, FABLE, OMITTED);

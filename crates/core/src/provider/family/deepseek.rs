@@ -1,5 +1,5 @@
 //! DeepSeek's models. From V3.2 on the reasoning of every message with tool calls is demanded for good; a message
-//! that was thought about in no words goes back with the empty string. R1 refused what it had reasoned.
+//! that was thought about in no words goes back with the empty string. R1 refused its own reasoning.
 //!
 //! Facts: the guide on thinking mode and its error texts (autumn 2026).
 
@@ -25,7 +25,7 @@ pub(in crate::provider) const V4_OWN_PLACE: Contract =
 pub(in crate::provider) const R1: Contract =
     Contract::NONE.stated("https://api-docs.deepseek.com/guides/reasoning_model");
 
-/// How V4 is asked at its own house, but for effort. A forced tool choice is refused while it thinks.
+/// V4's form of thinking on DeepSeek's own API, without effort. A forced tool choice is refused while it thinks.
 pub(in crate::provider) const ON: ThinkingForm = ON_TYPE.choosing(WhileThinking::Automatic);
 
 /// The same on Chat Completions: medium and very high effort count as high.

@@ -1,6 +1,6 @@
-//! Gemini. From 3 on, calls of the turn under way must carry their signatures back; before, it only helps.
-//! Thinking is said as a level from 3 on, and as a budget before; the larger models cannot be switched off. The names
-//! without a number mean models of the newest generations.
+//! Gemini. From 3 on, calls of the turn under way must carry their signatures back; before, it only helps. Thinking
+//! is a level from 3 on, and a budget before; the larger models cannot be switched off. The names without a number
+//! mean models of the newest generations.
 //!
 //! Facts: the pages on thinking, on thought signatures, on Gemini 4 and on OpenAI compatibility (autumn 2026).
 
@@ -12,14 +12,14 @@ use super::THREE;
 
 const PAGE: &str = "https://ai.google.dev/gemini-api/docs/thought-signatures";
 
-/// Calls mostly have no ids, and what Google's other wires put in their place is not said to be drawn at random.
+/// Calls mostly have no ids, and the substitutes of Google's other wires are not documented as random.
 const SEALED: Contract =
     Contract { tickets: Some(WeakIds::Any), ..Contract::sealed(Return::All) }.stated(PAGE);
 
 /// Gemini 3 and later.
 pub(in crate::provider) const SIGNED: Contract = SEALED.required_in(Return::CurrentTurn);
 
-/// The same on the wires where calls carry signatures, and where one that no Gemini made may say so.
+/// The same for wires on which calls carry signatures, and on which a call from another model may carry the bypass.
 pub(in crate::provider) const CALLS: Contract = SIGNED.with_bypass(SKIPS_SIGNATURE);
 
 /// Signatures that help and are not checked.
@@ -36,11 +36,11 @@ pub(in crate::provider) const FOUR: &[(Effort, &str)] = &[
 
 const TWO: &[(Effort, &str)] = &[(Effort::Low, "low"), (Effort::High, "high")];
 
-/// The same where thoughts are parts of the answer, which goes back whole.
+/// The same for wires on which thoughts are parts of the answer, which goes back whole.
 const PARTS: Contract = CALLS.with_unsealed();
 const OPTIONAL_PARTS: Contract = OPTIONAL.with_unsealed();
 
-/// Gemini's own wire, where a whole answer goes back with all its parts, readable thoughts included.
+/// Gemini's own wire: a whole answer goes back with all its parts, readable thoughts included.
 pub(in crate::provider) const GENERATE_CONTENT: &[ModelRule] = &[
     ModelRule::thoughtless("*-tts*"),
     ModelRule::thoughtless("*embedding*"),
@@ -78,7 +78,7 @@ pub(in crate::provider) const GENERATE_CONTENT: &[ModelRule] = &[
     ModelRule::new("*gemini-robotics-*", 131_072, OPTIONAL_PARTS, ThinkingForm::ON.show(SHOW)),
     ModelRule::thoughtless("*gemini-2.0*"),
     ModelRule::thoughtless("*gemini-1*"),
-    // Their cards say that thoughts of earlier answers do not go back.
+    // By their model cards, thoughts of earlier answers do not go back.
     ModelRule::new("*gemma-4*", 262_144, OPTIONAL, ThinkingForm::NONE),
     ModelRule::thoughtless("*gemma-*"),
     ModelRule::new("*gemini-4*", CONTEXT, PARTS, leveled(THREE)).assumed("*gemini-*"),
@@ -109,7 +109,7 @@ const fn budget(min: u64, max: u64) -> BudgetForm {
     }
 }
 
-/// The OpenAI-compatible endpoint, where signatures ride on the calls; `$others` are models of other vendors there.
+/// The OpenAI-compatible endpoint, on which calls carry the signatures; `$others` are models of other vendors there.
 macro_rules! chat_rules {
     ($($others:expr),* $(,)?) => {{
         use $crate::provider::family::gemini::{CALLS, CHAT_OFF, CONTEXT, FOUR, OPTIONAL, chat};

@@ -1,5 +1,5 @@
-//! GLM. Reasoning of the turn under way should come back; from 4.7 on that of earlier turns is kept, too, if
-//! `clear_thinking` is false. From 5.3 on thinking cannot be switched off.
+//! GLM. Reasoning of the turn under way should come back; from 4.7 on, the reasoning of earlier turns is kept, too,
+//! if `clear_thinking` is false. From 5.3 on thinking cannot be switched off.
 //!
 //! Facts: the vendor's page on thinking mode (autumn 2026).
 

@@ -1,9 +1,9 @@
 //! GPT and the o-series, on OpenAI's own wires.
 //!
-//! Chat Completions never show or take reasoning. Responses items must come back with what they produced; their
-//! payload is asked for with `include`, since not every deployment sends it by itself. Whether `none` is known
-//! differs by generation: not before 5.1, the default from 5.1 to 5.4, an option since 5.5, and from 6 on one of
-//! some models.
+//! Chat Completions never show or take reasoning. Responses items must come back with the items that they produced;
+//! requests ask for their payload with `include`, since not every deployment sends it by default. Whether `none` is
+//! known differs by generation: not before 5.1, the default from 5.1 to 5.4, an option since 5.5, and from 6 on one
+//! of some models.
 //!
 //! Facts: the API reference for `reasoning_effort` and `reasoning`, the guide on reasoning models, the model pages
 //! (autumn 2026).
@@ -64,8 +64,8 @@ pub(in crate::provider) const TO_XHIGH: &[(Effort, &str)] = &[
 /// A context window of 922,000 tokens and an answer of 128,000.
 pub(in crate::provider) const MILLION: u64 = 1_050_000;
 
-/// The rules of one wire: where effort stands, the contract, what switches thinking off and on, and what shows thoughts;
-/// `$others` are models of other vendors there.
+/// The rules of one wire: the path of the effort, the contract, the switches for thinking off and on, and the
+/// parameter that shows thoughts; `$others` are models of other vendors there.
 macro_rules! rules {
     ($path:literal, $contract:expr, $off:literal, $on:literal, $shown:expr, [$($others:expr),*]) => {
         {
@@ -89,7 +89,7 @@ macro_rules! rules {
                 ThinkingForm::on($on).off($off).effort($path, FROM_NONE);
             const NEWEST: ModelRule = rule("gpt-6*", MILLION, always(LOW_TO_MAX));
             &[
-                // Models of these names also stand among those below.
+                // Some names below match these models, too, so these rules come first.
                 ModelRule::thoughtless("*-tts*"),
                 ModelRule::thoughtless("*-transcribe*"),
                 ModelRule::thoughtless("*-search-preview*"),
@@ -114,7 +114,7 @@ macro_rules! rules {
                 rule("gpt-5.4*", MILLION, ON_REQUEST),
                 rule("gpt-5.*", 400_000, ON_REQUEST),
                 rule("gpt-5*", 400_000, always(FIRST)),
-                // Trained for one profession; which efforts they take is not said.
+                // Trained for one profession; their efforts are not documented.
                 rule("*daybreak-*", 0, ThinkingForm::ON),
                 rule("gpt-rosalind*", 0, ThinkingForm::ON),
                 rule("computer-use*", 8_192, ThinkingForm::ON),

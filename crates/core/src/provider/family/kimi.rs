@@ -1,6 +1,7 @@
-//! Kimi. While thinking is on, every message with tool calls must carry its reasoning, in all of the history; one
-//! blank is the least that is accepted for none. K2.7 and K3 keep all of it. Call ids are a name and a small number,
-//! which come again in every turn. A message without calls needs none, so that calls can be told in its text.
+//! Kimi. While thinking is on, every message with tool calls must carry its reasoning, in all of the history; for a
+//! missing thought, one blank is the least that is accepted. K2.7 and K3 keep all of it. Call ids are a name and a
+//! small number, which come again in every turn. A message without calls needs no reasoning, so that calls can be
+//! described in its text.
 //!
 //! Facts: the vendor's guide to thinking models, the error texts in public threads (autumn 2026).
 
@@ -25,8 +26,8 @@ pub(in crate::provider) const K27: Contract = Contract { returns: Return::All, .
 /// K3.
 pub(in crate::provider) const K3: Contract = Contract { tickets: Some(WeakIds::Placed), ..K27 };
 
-/// Makes K2.6 and K2.7 read the reasoning of earlier turns; every other model refuses it. K3 reads it by itself, and is
-/// said not to take the member.
+/// Makes K2.6 and K2.7 read the reasoning of earlier turns; every other model refuses it. K3 reads it by itself, and
+/// reportedly rejects the member.
 pub(in crate::provider) const KEEP: &str = r#"{"thinking":{"keep":"all"}}"#;
 
 /// A contract on a wire that has its own place for thoughts.

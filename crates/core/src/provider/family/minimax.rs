@@ -1,5 +1,6 @@
-//! MiniMax M-series: interleaved thinking, whose whole history should come back. Nothing is refused, answers get
-//! worse. With `reasoning_split` thoughts come in `reasoning_details` and not in tags, and go back there.
+//! MiniMax M-series: interleaved thinking, whose whole history should come back. A request without it is not refused,
+//! but answers get worse. With `reasoning_split` thoughts come in `reasoning_details` and not in tags, and go back
+//! there.
 //!
 //! Facts: the vendor's guides and the model card of M2 (autumn 2026).
 

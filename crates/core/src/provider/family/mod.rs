@@ -1,6 +1,6 @@
-//! What is the same about a family of models wherever it is served: contracts, and how thinking is asked for.
+//! The contracts and thinking forms that the models of a family share on all providers.
 //!
-//! A provider's file takes from here what holds there, and says itself what is different.
+//! A provider's file takes the common values from here, and adds its own deviations.
 
 pub(super) mod claude;
 pub(super) mod deepseek;
@@ -22,7 +22,7 @@ pub(super) const THREE: &[(Effort, &str)] =
 /// Low and high.
 pub(super) const LOW_HIGH: &[(Effort, &str)] = &[(Effort::Low, "low"), (Effort::High, "high")];
 
-/// Low, high, max, where high is the middle.
+/// Low, high, max; high is the middle.
 pub(super) const LOW_HIGH_MAX: &[(Effort, &str)] =
     &[(Effort::Low, "low"), (Effort::Medium, "high"), (Effort::High, "high"), (Effort::Max, "max")];
 
@@ -34,6 +34,6 @@ pub(super) const NONE_TO_HIGH: &[(Effort, &str)] = &[
     (Effort::High, "high"),
 ];
 
-/// On unless `thinking.type` says otherwise: the form of most Chinese vendors, and of the Messages wire.
+/// On unless `thinking.type` disables it: the form of most Chinese vendors, and of the Messages wire.
 pub(super) const ON_TYPE: ThinkingForm =
     ThinkingForm::ON.off(r#"{"thinking":{"type":"disabled"}}"#);

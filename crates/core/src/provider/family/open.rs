@@ -1,5 +1,5 @@
-//! What holds for open weights on servers that hand thoughts to the model's own template: nothing is refused and
-//! the template decides what it renders, so everything goes back, under the name that the server reads.
+//! Open weights on servers that hand thoughts to the model's own template. They refuse no request for its thoughts,
+//! and the template decides what it renders, so all thoughts go back, under the name that the server reads.
 
 use crate::contract::{Contract, Return};
 use crate::provider::{ModelRule, ThinkingForm};

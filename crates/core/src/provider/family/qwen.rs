@@ -1,5 +1,5 @@
-//! Qwen. Reasoning of earlier turns is read from 3.6 on, and only with `preserve_thinking`; before, templates render
-//! that of the turn under way at most.
+//! Qwen. Models read the reasoning of earlier turns from 3.6 on, and only with `preserve_thinking`; before, templates
+//! render at most the reasoning of the turn under way.
 //!
 //! Facts: Model Studio's page on deep thinking (autumn 2026).
 

@@ -281,9 +281,9 @@ fn delimiter_compat_does_as_the_shipped_parser_does() {
         "<REASONING>\u{feff}a\u{85}</REASONING>",
         "{\"visible\":\"\",\"reasoning\":{\"text\":\"a\u{85}\",\"tokensEst\":1}}",
     );
-    // An empty block is a thought of nothing.
+    // An empty block is an empty thought.
     compat("<REASONING></REASONING>", r#"{"visible":"","reasoning":{"text":"","tokensEst":0}}"#);
-    // A closing tag before the opening one makes everything visible, as a missing tag does, and nothing is trimmed.
+    // A closing tag before the opening one makes the whole text visible, as a missing tag does, without trimming.
     compat(
         "</REASONING><REASONING>a</REASONING> ",
         r#"{"visible":"</REASONING><REASONING>a</REASONING> "}"#,

@@ -63,7 +63,7 @@ fn a_tool_call_ends_an_open_thought() {
     );
     // A thought that only speaks of a call ends too early, but its end marker goes.
     check("qwen3", "the <tool_call> way</think>b", &[thought("the "), text("<tool_call> wayb")]);
-    // Where nobody knows whether a thought came first, a call does not say so.
+    // If it is unknown whether a thought came first, a call does not decide it.
     check("hy_v3", &format!("I look.\n{call}"), &[text(&format!("I look.\n{call}"))]);
     check("ifm", "plan<ifm|tool_calls>x", &[thought("plan"), text("<ifm|tool_calls>x")]);
     check("ifm", "<ifm|think_fast>a</ifm|think_fast>b", &[thought("a"), text("b")]);

@@ -27,8 +27,8 @@ fn partial(thought: &str) -> Block {
     Block::Thinking(Thinking { partial: true, ..Thinking::new(thought, "think_tags") })
 }
 
-/// Lets a script of events run through a filter and folds what comes out. Blocks must be numbered without holes and
-/// begun before they go on.
+/// Runs a script of events through a filter and folds the output. Blocks must be numbered without holes and begun
+/// before they go on.
 fn run(family: &str, options: Options, script: impl FnOnce(&mut dyn Sink)) -> Answer {
     let mut filter = TagFilter::new(&named(family), options);
     let mut fold = Fold::new();
@@ -90,7 +90,7 @@ fn thoughts_in_the_text_become_blocks_in_their_place() {
 
 #[test]
 fn what_is_held_back_is_said_before_the_next_block_begins() {
-    // Nobody knows whether the first text is a thought until the tool call begins; the text is not even ended.
+    // It is unknown whether the first text is a thought until the tool call begins; the text is not even ended.
     let answer = run("think", Options::default(), |sink| {
         sink.event(Event::TextStart { block: 0 });
         sink.event(Event::TextDelta { block: 0, delta: "I look. <thi" });

@@ -1,10 +1,10 @@
-//! Long texts: a scanner that is given much at once leaps over what one that is given little reads byte by byte, and
-//! both must come to the same.
+//! Long texts: a scanner with much text at once leaps over parts that a scanner with little text reads byte by byte,
+//! and both must have the same result.
 
 use super::{End, Options, Parts, Random, TagScanner, TagSpec, named};
 use crate::tags::Start;
 
-/// What makes the search by first bytes stop, without being a marker.
+/// Texts that stop the search by first bytes, without being a marker.
 const NOISE: &[&str] = &[
     "<p>One <b>two</b></p>\n",
     "<li>a</li>",

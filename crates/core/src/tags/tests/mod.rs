@@ -10,7 +10,7 @@ mod tables;
 
 use super::{End, Options, Part, Parts, TagScanner, TagSpec};
 
-/// Feeds the pieces and folds what comes out.
+/// Feeds the pieces and folds the output.
 pub(super) fn feed<'a>(
     spec: &TagSpec,
     options: Options,
@@ -94,7 +94,7 @@ pub(super) fn text(text: &str) -> Part {
     Part::Text(text.to_owned())
 }
 
-/// What a family gives for a text that ends as it should, in every split.
+/// Checks a family's parts for a text with a clean end, in every split.
 #[track_caller]
 pub(super) fn check(family: &str, input: &str, expected: &[Part]) {
     let parts = feed_all_ways(&named(family), Options::default(), input, End::Clean);

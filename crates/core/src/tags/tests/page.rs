@@ -3,7 +3,7 @@
 use crate::tags::families::FAMILIES;
 use crate::tags::family::{Begins, Family, LoneClose, Marker, Role, Unclosed};
 
-/// A marker as it stands in a table of Markdown.
+/// A marker as a cell of a Markdown table.
 fn cell(marker: &Marker) -> String {
     let shown = |text: &str| text.replace('\n', "\\n").replace('|', "\\|");
     let header = if marker.until.is_empty() {

@@ -13,7 +13,7 @@ struct Case {
     expected: Value,
 }
 
-/// What the table says: the thoughts, the text, and the order where it gives one.
+/// The expected result in the table: the thoughts, the text, and the order if the table has one.
 #[derive(Debug, PartialEq)]
 struct Answer {
     thoughts: Vec<String>,
@@ -67,7 +67,7 @@ impl Case {
     }
 
     /// The options that the case's own description may lead to: none at all, and what it says of the start. The
-    /// generic splitters must be told the start; every other family knows it.
+    /// generic splitters need the start as an option; every other family knows it.
     fn options(&self) -> Vec<Options> {
         let told = Options { start: Start::Thought, ..Options::default() };
         let inside = self.tag("starts_in_reasoning") == true;

@@ -8,7 +8,7 @@ use crate::content::{Block, Thinking, push_thought};
 use crate::json::{Raw, Writer};
 use crate::wire::ending::Ending;
 
-/// The field of thoughts that came in none of this family's own.
+/// The field for thoughts from other wires.
 const USUAL: &str = "reasoning_content";
 
 pub(super) fn write(form: &'static Form, answer: &Answer) -> String {
@@ -92,7 +92,7 @@ fn write_body(w: &mut Writer, form: &'static Form, answer: &Answer) {
     }
 }
 
-/// Whether a block stood beside the content as a field of the message.
+/// Whether a block was a field of the message beside the content.
 pub(super) fn is_beside(other: &crate::content::Other) -> bool {
     !parts::is_part(other) && other.kind != details::FIELD && other.kind != details::BLOCKS
 }
@@ -178,7 +178,7 @@ fn write_thoughts(w: &mut Writer, form: &'static Form, answer: &Answer) {
 /// The field with the steps of search models.
 pub(super) const STEPS: &str = "reasoning_steps";
 
-/// A step as it came.
+/// A step in its original form.
 pub(super) fn step(thinking: &Thinking, wire: &str) -> Raw {
     Raw::build(|w| {
         w.object(|w| {
@@ -199,7 +199,7 @@ fn push<'a>(fields: &mut Vec<(&'a str, String)>, field: &'a str, thought: &str) 
     }
 }
 
-/// The field that an answer's thought is told in: the one that it came in, where it is one of this family's.
+/// The field for an answer's thought: the field that it came in, if this family has that field.
 pub(super) fn place<'a>(form: &Form, thinking: &'a Thinking) -> &'a str {
     place_of(form, &thinking.source_field)
 }
@@ -214,7 +214,7 @@ pub(super) fn place_of<'a>(form: &Form, source_field: &'a str) -> &'a str {
     }
 }
 
-/// The finish reason in this family's words. A word of this family, or one that nobody knows, stays as it is.
+/// The finish reason in this family's words. A word of this family, or an unknown word, stays as it is.
 pub(super) fn reason(word: &str, has_calls: bool) -> &str {
     if matches!(word, "" | "stop" | "length" | "tool_calls" | "function_call" | "content_filter") {
         return word;

@@ -1,7 +1,7 @@
-//! What servers add beside the message: members of the body and of a choice that nobody here knows.
+//! Unknown members beside the message: of the body and of a choice.
 //!
-//! They are kept as they stand. In a stream the first value of a member of the body counts, as it does for the id; what
-//! stands beside the pieces of a choice is said with them, and what was said already only where it goes on.
+//! They are kept unchanged. In a stream the first value of a member of the body counts, as for the id. Unknown
+//! members of a choice are reported with its pieces, and repeated members only if they continue a text.
 
 use super::fields::is_unknown;
 use crate::event::{Event, Fact, Sink};
@@ -9,21 +9,21 @@ use crate::json::{Extra, Raw, Val, Writer};
 
 /// Members of a choice that have a place of their own in the neutral answer, or are written anew.
 const CHOICE: [&str; 6] = ["index", "delta", "message", "finish_reason", "usage", "error"];
-/// The member of what stands beside that holds the members of the message itself.
+/// The key for the unknown members of the message itself.
 const MESSAGE: &str = "message";
 /// Noise that hides the lengths of pieces.
 pub(super) const NOISE: [&str; 2] = ["obfuscation", "padding"];
 /// The time of the answer: a member that every body must have.
 const CREATED: &str = "created";
-/// More members than this are a hostile upstream's; in a stream each is looked for again in every chunk.
+/// A hostile upstream may send more members; in a stream each is searched for in every chunk.
 const MAX: usize = 256;
 
-/// The members of the body that were said.
+/// The members of the body that were reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Said(Vec<String>);
 
 impl Said {
-    /// Says a member, unless it was said.
+    /// Reports a member, unless it was reported before.
     pub(super) fn member(
         &mut self,
         wire: &'static str,
@@ -41,12 +41,12 @@ impl Said {
     }
 }
 
-/// Whether a member is a time of 0, which nobody knew: it is not said, and one that comes later is.
+/// Whether a member is a time of 0, which means unknown: it is not reported, but a later time is.
 pub(super) fn is_unknown_time(key: &str, value: Val<'_>) -> bool {
     key == CREATED && value.raw() == "0"
 }
 
-/// The members of a choice that nobody here knows, and below [`MESSAGE`] those of its message or delta.
+/// The unknown members of a choice, and below [`MESSAGE`] the unknown ones of its message or delta.
 pub(super) fn of_choice(
     choice: Val<'_>,
     message: Option<Val<'_>>,
@@ -80,8 +80,8 @@ pub(super) fn goes_on(members: &str) -> bool {
     members.contains('[')
 }
 
-/// Writes the members of the body. There is no clock here: a time that nobody said is 0, and callers that want it have
-/// it from the transport.
+/// Writes the members of the body. There is no clock here: an unknown time is written as 0, and the transport knows
+/// the time for callers that need it.
 pub(super) fn write(w: &mut Writer, extra: &Extra, wire: &str) {
     if extra.get(wire, CREATED).is_none() {
         w.field_u64(CREATED, 0);
@@ -104,7 +104,7 @@ pub(super) fn write_message(w: &mut Writer, beside: Option<&Raw>) {
     }
 }
 
-/// What stands beside the choices of a stream: each member is written once, the time in every chunk.
+/// The unknown members beside the choices of a stream: each member is written once, the time in every chunk.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
     created: Option<Raw>,
@@ -121,12 +121,12 @@ impl Beside {
         self.new.insert(wire, key, value.clone());
     }
 
-    /// Whether there is something that was not written yet.
+    /// Whether there are unwritten members.
     pub(super) fn has_news(&self) -> bool {
         !self.new.is_empty()
     }
 
-    /// Writes into a chunk what was not written yet.
+    /// Writes the members that are not written yet into a chunk.
     pub(super) fn write(&mut self, w: &mut Writer, wire: &str) {
         let new = std::mem::take(&mut self.new);
         match &self.created {

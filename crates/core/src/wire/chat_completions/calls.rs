@@ -12,7 +12,7 @@ const KNOWN: [&str; 5] = ["index", "id", "type", "function", "custom"];
 /// A piece belongs to one of this many last calls; a stream of a million calls must not take a million looks each.
 const REACH: usize = 256;
 
-/// One call as far as it came.
+/// One call, with the pieces so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Call {
     /// Its number, given when it starts: that is when its name is known.
@@ -21,14 +21,14 @@ struct Call {
     id: Option<String>,
     name: String,
     arguments: String,
-    /// How much of `arguments` was said in deltas.
+    /// The length of `arguments` that deltas have reported.
     said: usize,
     /// A tool that takes any text.
     is_free: bool,
     signature: Option<String>,
     extra: Extra,
     is_started: bool,
-    /// The end was said and nothing came since.
+    /// The end was reported, and no piece came since.
     is_ended: bool,
 }
 
@@ -70,7 +70,7 @@ impl<'d> Piece<'d> {
 }
 
 impl Calls {
-    /// Takes the `tool_calls` of a delta, or of a whole message, where each entry is a call of its own.
+    /// Takes the `tool_calls` of a delta, or of a whole message, in which each entry is a call of its own.
     pub(super) fn take(
         &mut self,
         calls: Val<'_>,
@@ -111,7 +111,7 @@ impl Calls {
         self.calls.is_empty()
     }
 
-    /// Ends all calls. Those of a stream that was cut count as invalid: nobody knows what was missing.
+    /// Ends all calls. The calls of a cut stream count as invalid, because the missing part is unknown.
     pub(super) fn end(&mut self, is_cut: bool, next: &mut usize, out: &mut Out<'_>) {
         for call in self.calls.iter_mut().filter(|call| !call.is_ended) {
             call.start(true, next, out);
@@ -157,7 +157,7 @@ impl Calls {
         Some(from + self.calls.get(from..)?.iter().rposition(fits)?)
     }
 
-    /// Starts the calls whose names are as long as they will be, because something else begins.
+    /// Starts the calls whose names are complete, because another block begins.
     pub(super) fn start_named(&mut self, next: &mut usize, out: &mut Out<'_>) {
         let near = self.calls.iter_mut().rev().take(REACH);
         near.rev()
@@ -166,7 +166,7 @@ impl Calls {
     }
 
     fn begin(&mut self, piece: &Piece<'_>, next: &mut usize, out: &mut Out<'_>) -> usize {
-        // Calls come one after the other as a rule; one that is whole can be handed on at once.
+        // Calls usually come one after the other, so a whole call can be handed on at once.
         let near = self.calls.iter_mut().rev().take(REACH);
         for call in near.rev().filter(|call| !call.is_ended && call.is_whole()) {
             call.start(true, next, out);
@@ -215,7 +215,7 @@ impl Call {
         self.say(out);
     }
 
-    /// Names come once, with every piece, or in pieces; what was told once stays.
+    /// Names come once, with every piece, or in pieces. A name does not change after the start event.
     fn take_name(&mut self, name: &str) {
         if self.is_started {
             return;
@@ -227,7 +227,7 @@ impl Call {
         }
     }
 
-    /// Starts the call once its name is whole, which its arguments show; or in any case, if nothing more comes.
+    /// Starts the call once its name is complete, which its arguments show; or in any case after the last piece.
     fn start(&mut self, is_last: bool, next: &mut usize, out: &mut Out<'_>) {
         let is_early = self.name.is_empty() || self.arguments.is_empty();
         if self.is_started || (is_early && !is_last) {

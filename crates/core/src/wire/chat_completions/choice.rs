@@ -15,14 +15,14 @@ use crate::event::{Event, Fact, Sink};
 use crate::json::{Extra, Raw, Val};
 use std::borrow::Cow;
 
-/// The sibling strings that carry reasoning, in the order in which they are believed.
+/// The sibling strings that carry reasoning, in the order of precedence.
 pub(crate) const SIBLINGS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
 
-/// Where events go.
+/// The receiver of the events of one choice.
 pub(super) struct Out<'a> {
     /// The wire that speaks.
     pub(super) wire: &'static str,
-    /// Which choice it is about.
+    /// The index of the choice.
     pub(super) choice: usize,
     pub(super) sink: &'a mut dyn Sink,
 }
@@ -53,7 +53,7 @@ pub(super) struct OpenText {
     pub(super) extra: Extra,
 }
 
-/// One choice as far as it came.
+/// One choice, with the pieces so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Choice {
     pub(super) next: usize,
@@ -64,35 +64,35 @@ pub(super) struct Choice {
     /// Sounds come in pieces and become one block in the end.
     audio: Option<Raw>,
     message_signature: Option<String>,
-    /// What came in deltas; a whole message at the end of a stream repeats it.
+    /// Whether deltas had text or a thought; a whole message at the end of a stream repeats them.
     pub(super) has_text: bool,
     pub(super) has_thought: bool,
     /// The text of the last whole message inside a stream, which may be cumulative.
     whole: Whole,
     pub(super) finish: Option<String>,
-    /// What was said last of what stands beside its messages.
+    /// The last unknown members beside its messages.
     pub(super) beside: Option<Raw>,
 }
 
-/// What whole messages inside a stream said so far.
+/// The content so far of the whole messages inside a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Whole {
     text: String,
     thought: String,
 }
 
-/// How a message's fields are to be taken.
+/// The role of a message in its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// A piece of a stream.
     Delta,
-    /// A message that stands alone.
+    /// A complete message by itself.
     Message,
-    /// A message inside a stream: it repeats what deltas or earlier messages said.
+    /// A message inside a stream: it repeats the text of deltas or earlier messages.
     Resent,
 }
 
-/// How a message is to be taken, and one more sibling string that the provider uses.
+/// The role of a message, and one more sibling string that the provider uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct How<'a> {
     pub(super) mode: Mode,
@@ -100,12 +100,12 @@ pub(super) struct How<'a> {
 }
 
 impl Choice {
-    /// Whether anything of the answer came, be it no more than the reason why nothing did.
+    /// Whether any part of the answer came, even if only a finish reason.
     pub(super) fn has_come(&self) -> bool {
         self.next > 0 || self.has_reason()
     }
 
-    /// Whether it said why it ended; an empty word is none.
+    /// Whether it has a finish reason; an empty word does not count.
     pub(super) fn has_reason(&self) -> bool {
         self.finish.as_deref().is_some_and(|reason| !reason.is_empty())
     }
@@ -149,7 +149,7 @@ impl Choice {
         }
     }
 
-    /// Says what stands beside the pieces; what was said already only where it goes on.
+    /// Reports the unknown members beside the pieces. Repeated members are reported only if they continue a text.
     pub(super) fn say_beside(&mut self, members: Option<Raw>, out: &mut Out<'_>) {
         let Some(members) = members else { return };
         if self.beside.as_ref() == Some(&members) && !beside::goes_on(members.as_str()) {
@@ -220,7 +220,7 @@ impl Choice {
         out.event(Event::ThinkingDelta { block, delta });
     }
 
-    /// The open thought in `field`; begins one where there is none.
+    /// The open thought in `field`; begins a new one if necessary.
     pub(super) fn thought(&mut self, field: Cow<'static, str>, out: &mut Out<'_>) -> &mut Thought {
         let at = self.thoughts.iter().position(|thought| thought.field == field);
         let at = at.unwrap_or_else(|| {
@@ -233,7 +233,7 @@ impl Choice {
         &mut self.thoughts[at]
     }
 
-    /// One step of a search model's reasoning: a thought of its own, with what was done in it.
+    /// One step of a search model's reasoning: a thought of its own, with the actions of that step.
     fn take_step(&mut self, step: Val<'_>, out: &mut Out<'_>) {
         let block = self.next_block(out);
         let thinking = Thinking {
@@ -273,7 +273,7 @@ impl Choice {
         out.event(Event::TextDelta { block, delta });
     }
 
-    /// The open text; begins one where there is none.
+    /// The open text; begins a new one if necessary.
     pub(super) fn open_text(&mut self, out: &mut Out<'_>) -> &mut OpenText {
         if self.text.is_none() {
             let block = self.next_block(out);
@@ -380,7 +380,7 @@ impl Choice {
     }
 }
 
-/// Whether content has visible text, or anything else that is no reasoning.
+/// Whether content has visible text, or other parts than reasoning.
 fn has_text(content: Val<'_>) -> bool {
     match content.as_str() {
         Some(text) => !text.is_empty(),
@@ -390,7 +390,7 @@ fn has_text(content: Val<'_>) -> bool {
     }
 }
 
-/// What `text` says beyond `said`, which it may repeat.
+/// The part of `text` behind `said`, if `text` repeats it.
 fn rest_of<'t>(said: &mut String, text: &'t str) -> &'t str {
     let rest = text.strip_prefix(said.as_str()).unwrap_or(text);
     text.clone_into(said);

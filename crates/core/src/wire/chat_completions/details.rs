@@ -10,7 +10,7 @@ pub(super) const FIELD: &str = "reasoning_details";
 /// The field with the message's own form of Anthropic blocks.
 pub(super) const BLOCKS: &str = "thinking_blocks";
 
-/// One entry as far as it came.
+/// One entry, with the pieces so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Detail {
     block: usize,
@@ -21,13 +21,13 @@ struct Detail {
     is_sealed: bool,
 }
 
-/// Whether the pieces of an entry's text are increments or repeat what came before; servers do both, and only
-/// the pieces themselves tell.
+/// Whether the pieces of an entry's text are increments, or repeat the earlier text. Servers do both, and only the
+/// pieces themselves show which.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Growth {
-    /// Each piece began with all that came before. `sum` is the text in case they were increments after all.
+    /// Each piece began with all text before it. `sum` is the text in case they were increments after all.
     Cumulative { said: String, sum: String, seen: u32 },
-    /// The pieces looked cumulative for a while, but were increments: the text that stands in the end.
+    /// The pieces looked cumulative for a while, but were increments: the final text.
     Corrected(String),
     /// Each piece is new text.
     Increments,
@@ -41,7 +41,7 @@ enum Growth {
 /// A piece belongs to one of this many last entries; see the calls.
 const REACH: usize = 256;
 
-/// Pieces that repeat everything before them this often in a row can be nothing but cumulative.
+/// After this number of pieces in a row that repeat all text before them, the text is certainly cumulative.
 const CERTAIN: u32 = 3;
 
 /// The entries of one choice.
@@ -91,7 +91,7 @@ pub(super) fn read_entry(
 }
 
 impl Details {
-    /// Takes the entries of a delta, or of a whole message, where each is a block of its own.
+    /// Takes the entries of a delta, or of a whole message, in which each is a block of its own.
     pub(super) fn take(
         &mut self,
         (field, entries): (&'static str, Val<'_>),
@@ -124,7 +124,7 @@ impl Details {
         }
     }
 
-    /// Ends what is open.
+    /// Ends all open entries.
     pub(super) fn end(&mut self, is_cut: bool, out: &mut Out<'_>) {
         for detail in self.entries.iter_mut().filter(|detail| !detail.is_sealed) {
             let head = &mut detail.head;
@@ -157,7 +157,7 @@ impl Details {
         is_plain.then_some((text, detail.block))
     }
 
-    /// The entry that a piece goes on with: same type, index and id, where a missing id fits any.
+    /// The entry that a piece continues: same type, index and id; a missing id fits any.
     fn find(&self, piece: &Piece<'_>) -> Option<usize> {
         let fits = |detail: &Detail| {
             let (own, new) = (&detail.head, &piece.head);
@@ -263,7 +263,7 @@ impl Detail {
         head.redacted_data = head.redacted_data.take().or(new.redacted_data);
         head.id = head.id.take().or(new.id);
         head.format = head.format.take().or(new.format);
-        // An empty or absent value in one piece says nothing about the whole.
+        // An empty or absent value in one piece does not affect the whole.
         let unknown = |key: &str| !NAMED.contains(&key);
         for (key, value) in new.extra.fields.into_iter().filter(|(key, _)| unknown(key)) {
             head.extra.insert(out.wire, &key, value);
@@ -271,7 +271,7 @@ impl Detail {
         if self.is_sealed
             && before != (self.head.signature.is_some(), self.head.encrypted_content.is_some())
         {
-            // A payload that comes after the visible content has begun is told by a second end.
+            // A payload that comes after the visible content has begun is reported by a second end.
             self.end(out);
         }
     }

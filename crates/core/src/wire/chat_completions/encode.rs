@@ -19,7 +19,7 @@ use calls::Form as CallForm;
 /// More choices than this are written as the last one.
 const MAX_CHOICES: usize = 128;
 
-/// A stream as far as it was written.
+/// A stream, with the part written so far.
 #[derive(Debug)]
 pub(in crate::wire) struct Encoder {
     form: &'static Form,
@@ -30,13 +30,13 @@ pub(in crate::wire) struct Encoder {
     beside: Beside,
     /// The answer ended as it should; without that the stream must not look complete.
     is_finished: bool,
-    /// Something is missing, whatever may be said after it.
+    /// A part is missing, even if others follow.
     is_broken: bool,
-    /// The first error that was said: it is written last, because nothing may follow it.
+    /// The first error. It is written last, because no event may follow it.
     error: Option<Problem>,
 }
 
-/// One choice as far as it was written.
+/// One choice, with the part written so far.
 #[derive(Debug, Default)]
 struct Choice {
     has_role: bool,
@@ -45,11 +45,11 @@ struct Choice {
     /// A text is open.
     speaks: bool,
     abreast: Abreast,
-    /// What stands beside the next piece.
+    /// Unknown members for the next piece.
     beside: Gathered,
-    /// What came after a thought that goes out whole and is not over yet.
+    /// Bytes that came after an unfinished thought that goes out as a whole.
     held: Vec<u8>,
-    /// What is written now waits for that thought; what stands beside it does not, so that its order is kept.
+    /// Written pieces wait for that thought. Members beside them do not wait, so that their order is kept.
     waits: bool,
 }
 
@@ -80,7 +80,7 @@ impl Choice {
         self.open.iter().any(|open| matches!(open.kind, Kind::Entry { .. }))
     }
 
-    /// What stands beside the piece that is written now.
+    /// The unknown members beside the piece that is written now.
     fn take_beside(&mut self) -> Option<Raw> {
         if self.waits || self.beside.is_empty() {
             return None;
@@ -122,7 +122,7 @@ impl Encoder {
         &mut self.choices[at]
     }
 
-    /// Writes a chunk with what `body` writes into its object.
+    /// Writes a chunk; `body` writes members into its object.
     fn chunk(&mut self, out: &mut Vec<u8>, body: impl FnOnce(&mut Writer)) {
         let mut w = Writer::new();
         w.object(|w| {
@@ -154,7 +154,7 @@ impl Encoder {
         });
     }
 
-    /// Writes what stands beside a piece that has no bytes of its own.
+    /// Writes unknown members beside a piece that has no bytes of its own.
     fn write_beside(&mut self, at: usize, out: &mut Vec<u8>) {
         let choice = self.choice(at);
         if !choice.waits && !choice.beside.is_empty() {
@@ -162,7 +162,7 @@ impl Encoder {
         }
     }
 
-    /// Writes what waits in any choice.
+    /// Writes the held pieces of all choices.
     fn write_rest(&mut self, out: &mut Vec<u8>) {
         for at in 0..self.choices.len() {
             let mut held = std::mem::take(&mut self.choice(at).held);
@@ -283,7 +283,7 @@ impl Encoder {
         }
     }
 
-    /// A payload that came after its thought had ended is told by an entry without text.
+    /// A payload that arrives after the end of its thought becomes an entry without text.
     fn late_payload(&mut self, at: usize, thinking: &Thinking, out: &mut Vec<u8>) {
         if matches!(answer::place(self.form, thinking), details::FIELD | details::BLOCKS)
             && thinking.has_payload()
@@ -416,7 +416,7 @@ impl Encode for Encoder {
         } else if self.beside.has_news()
             || self.id.is_some() && self.choices.iter().all(|choice| !choice.has_role)
         {
-            // An answer without any content still says who answered.
+            // An answer without any content still reports its model.
             self.chunk(out, |w| w.key("choices").array(|_| {}));
         }
         if self.is_finished && !self.is_broken {
@@ -434,8 +434,8 @@ fn choices(w: &mut Writer, at: usize, body: impl FnOnce(&mut Writer)) {
     });
 }
 
-/// Writes one event. Line feeds in values that were kept as they stood are white space between members, for a JSON
-/// string has none; here they would end the line.
+/// Writes one event. Line feeds in unchanged values are white space between members, for a JSON string has none; here
+/// they would end the line.
 fn frame(data: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b"data: ");
     out.extend(data.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));

@@ -19,11 +19,11 @@ pub(super) struct Fields<'d> {
     pub(super) audio: Option<Val<'d>>,
     pub(super) images: Option<Val<'d>>,
     pub(super) is_signed: bool,
-    /// There are members that nobody here knows.
+    /// There are unknown members.
     pub(super) has_more: bool,
 }
 
-/// The members of a delta or message that are known, but for those that have a custom name.
+/// The known members of a delta or message, without custom names.
 const KNOWN: [&str; 18] = [
     "role",
     "content",
@@ -45,7 +45,7 @@ const KNOWN: [&str; 18] = [
     "provider_specific_fields",
 ];
 
-/// Whether nobody here knows this member of a delta or message.
+/// Whether this member of a delta or message is unknown.
 pub(super) fn is_unknown(key: &str, custom: Option<&str>) -> bool {
     !KNOWN.contains(&key) && custom != Some(key)
 }
@@ -83,7 +83,7 @@ impl<'d> Fields<'d> {
         fields
     }
 
-    /// The structured entries, of the two forms the one that has any.
+    /// The structured entries, in the form that has any.
     pub(super) fn structured(&self) -> Option<(&'static str, Val<'d>)> {
         [(details::FIELD, self.details), (details::BLOCKS, self.blocks)].into_iter().find_map(
             |(field, entries)| Some((field, entries.filter(|list| list.items().next().is_some())?)),
@@ -100,7 +100,7 @@ impl<'d> Fields<'d> {
             || self.content.is_some_and(|content| content.items().any(is_thought))
     }
 
-    /// Whether anything is said at all.
+    /// Whether all members are absent or empty.
     pub(super) fn is_empty(&self) -> bool {
         let says = |value: &Option<Val<'_>>| {
             value.is_some_and(|value| !matches!(value.raw(), "\"\"" | "[]" | "{}"))

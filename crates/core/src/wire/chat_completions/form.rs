@@ -1,4 +1,4 @@
-//! What differs between the wires that are spoken like Chat Completions.
+//! The differences between the wires that resemble Chat Completions.
 
 /// A wire of this family, as data.
 #[derive(Debug)]
@@ -9,11 +9,11 @@ pub(in crate::wire) struct Form {
     pub(in crate::wire) path: &'static str,
     /// The members that cap an answer.
     pub(in crate::wire) caps: &'static [&'static str],
-    /// Thoughts stand in the content as parts of their own, before the text.
+    /// Thoughts are parts of their own in the content, before the text.
     pub(in crate::wire) thinks_in_content: bool,
     /// The word for "some tool must be called".
     pub(in crate::wire) required_tool: &'static str,
-    /// Errors stand at the top of the body instead of under `error`.
+    /// Errors are at the top of the body instead of under `error`.
     pub(in crate::wire) flat_errors: bool,
     /// The results of tools are lists of parts, media included; documents have a part of their own.
     pub(in crate::wire) media_in_results: bool,
@@ -21,7 +21,7 @@ pub(in crate::wire) struct Form {
     pub(in crate::wire) short_ids: bool,
 }
 
-/// How the content of a message was written where blocks cannot tell; kept under this name beside the message's
+/// The original form of a message's content, if its blocks do not show it; kept under this name with the message's
 /// unknown fields: `null`, a list (`[]`), or not at all (`{}`, which no content can be).
 pub(super) const CONTENT: &str = "content";
 /// The mark of content that was a list.

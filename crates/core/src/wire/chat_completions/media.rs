@@ -45,7 +45,7 @@ pub(super) fn read(form: &'static Form, kind: &str, part: Val<'_>) -> Option<Med
             extra.insert(form.id, kind, Raw::build(|w| w.object(|_| {})));
         }
     } else {
-        // The address stood there directly.
+        // The address was the value itself.
         extra.insert(form.id, kind, Raw::string(""));
     }
     Some(Media { media_type, source, extra })

@@ -109,8 +109,8 @@ fn read_result(form: &'static Form, result: Val<'_>) -> ToolResult {
     }
 }
 
-/// Reads what the message says in the fields for thoughts. A string that repeats the structured entries or
-/// another string is only marked, so that one thought is one block.
+/// Reads the message's fields for thoughts. A string that repeats the structured entries or another string is only
+/// marked, so that one thought is one block.
 fn read_thoughts(form: &'static Form, content: &mut Content, message: Val<'_>) {
     let mut said: Option<String> = None;
     for field in [details::FIELD, details::BLOCKS] {
@@ -234,7 +234,8 @@ fn read_call(form: &'static Form, call: Val<'_>) -> ToolCall {
     ToolCall { id, signature, ..read }
 }
 
-/// Reads name and arguments. Where writing the arguments would not give what stood there, that is kept beside them.
+/// Reads name and arguments. If the writer would spell the arguments differently, their original form is kept as
+/// well.
 fn read_inner(form: &'static Form, inner: Val<'_>, key: &str, mut extra: Extra) -> ToolCall {
     let arguments = inner.get(key);
     let text =
@@ -261,7 +262,7 @@ pub(super) fn mark(text: &str) -> Raw {
     Raw::parse(text).unwrap_or_else(|_| Raw::null())
 }
 
-/// No fields are nobody's fields.
+/// An empty set of fields belongs to no wire.
 fn tidy(extra: &mut Extra) {
     if extra.is_empty() {
         extra.wire = None;

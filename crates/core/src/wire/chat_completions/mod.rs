@@ -1,8 +1,8 @@
-//! The wire `chat-completions`: OpenAI's Chat Completions and what everybody made of it.
+//! The wire `chat-completions`: OpenAI's Chat Completions and its variants.
 //!
-//! Reasoning comes as sibling strings, as structured entries, as parts of the content, or as tags in the text;
-//! all of it is read, whoever speaks. The wire `mistral-chat` is the same protocol with other places for
-//! reasoning, so it stands on this module with a [`Form`] of its own.
+//! Reasoning comes as sibling strings, as structured entries, as parts of the content, or as tags in the text; all
+//! forms are read from every server. The wire `mistral-chat` is the same protocol with other places for reasoning, so
+//! it uses this module with a [`Form`] of its own.
 
 mod answer;
 mod beside;
@@ -68,7 +68,7 @@ impl Speaks for ChatCompletions {
     }
 }
 
-/// A wire of this family; its form is all that it adds.
+/// A wire of this family; the wires differ only in their form.
 pub(super) trait Speaks: Sync + std::fmt::Debug {
     fn form(&self) -> &'static Form;
 }
@@ -175,7 +175,7 @@ fn write_error(form: &Form, error: &ErrorBody) -> String {
     w.finish()
 }
 
-/// Whether a field for thoughts is none of those that are always read.
+/// Whether a field for thoughts is missing in the list of fields that are always read.
 fn is_custom(field: &str) -> bool {
     !SIBLINGS.contains(&field)
         && ![details::FIELD, details::BLOCKS, parts::THINKING, "content", thoughts::TAGS]

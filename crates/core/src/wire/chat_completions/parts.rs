@@ -51,7 +51,7 @@ fn take_text(
     out: &mut Out<'_>,
 ) {
     if part.is_some() && !text.is_empty() {
-        // In a list the order is said; a text ends the thought before it.
+        // A list gives the order; a text ends the thought before it.
         choice.end_thoughts(out);
     }
     choice.say(text, out);
@@ -75,7 +75,7 @@ fn take_thinking(choice: &mut Choice, part: Val<'_>, mode: Mode, out: &mut Out<'
     let (pieces, signature, mut extra) = (read.thought, read.signature, read.extra);
     let references = extra.get(out.wire, THINKING).and_then(without_texts);
     if mode == Mode::Delta {
-        // The form of one piece says nothing about the whole.
+        // The form of one piece does not apply to the whole.
         extra.fields.retain(|(key, _)| !matches!(key.as_str(), THINKING | "text" | "reasoning"));
     }
     let has_text = !pieces.is_empty();
@@ -89,7 +89,7 @@ fn take_thinking(choice: &mut Choice, part: Val<'_>, mode: Mode, out: &mut Out<'
     choice.think(Cow::Borrowed(THINKING), &pieces, out);
     let thought = choice.thought(Cow::Borrowed(THINKING), out);
     thought.signature = signature.or(thought.signature.take());
-    // The references of a stream come piece by piece; as a whole they stand behind the other members.
+    // The references of a stream come piece by piece; the whole list goes behind the other members.
     let at = thought.extra.fields.iter().position(|(key, _)| key == THINKING);
     let before = at.map(|at| thought.extra.fields.remove(at).1);
     for (key, value) in extra.fields {
@@ -133,7 +133,7 @@ pub(super) fn read_thinking(part: Val<'_>, wire: &'static str) -> Option<Thinkin
     Some(Thinking { signature, extra, ..Thinking::new(text_of(inner), THINKING) })
 }
 
-/// What a list of pieces holds beside texts; `None` if that is nothing.
+/// The other items in a list of pieces, without texts; `None` if there are no others.
 fn without_texts(list: &Raw) -> Option<Raw> {
     let doc = list.doc();
     let others = doc.root().items().filter(|piece| !is_text(*piece));
@@ -141,7 +141,7 @@ fn without_texts(list: &Raw) -> Option<Raw> {
     Some(Raw::build(|w| w.array(|w| others.for_each(|piece| w.raw_str(piece.raw())))))
 }
 
-/// A thought without its text, which was said before: what is still to be said of it.
+/// The thought without its text, which was reported before.
 pub(super) fn without_text(thinking: &Thinking, wire: &'static str) -> Thinking {
     let mut rest = Thinking { thought: String::new(), ..thinking.clone() };
     if let Some(references) = rest.extra.get(wire, THINKING).and_then(without_texts) {
@@ -154,14 +154,14 @@ fn is_text(piece: Val<'_>) -> bool {
     piece.as_str().is_some() || piece.text("text").is_some()
 }
 
-/// A piece that is text and nothing more.
+/// A piece with only a text.
 fn is_plain(piece: Val<'_>) -> bool {
     piece.text("type").as_deref() == Some("text")
         && piece.get("text").is_some_and(|text| text.as_str().is_some())
         && piece.entries().count() == 2
 }
 
-/// The text of a thinking part: a string, or pieces of text joined with nothing.
+/// The text of a thinking part: a string, or concatenated pieces of text.
 pub(super) fn text_of(inner: Val<'_>) -> Cow<'_, str> {
     if let Some(text) = inner.as_str() {
         return text;

@@ -3,13 +3,13 @@
 use crate::json::{Kind, Val, Writer};
 use crate::problem::{Problem, ProblemCode};
 
-/// The problem in a status object that stands beside an otherwise fine body, if it says one.
+/// The problem in a status object of an otherwise valid body, if the status is not 0.
 pub(super) fn of_status(status: Val<'_>) -> Option<Problem> {
     let code = status.get("status_code").filter(|code| code.raw() != "0")?;
     Some(upstream(&status.text("status_msg").unwrap_or_default(), code.raw()))
 }
 
-/// The problem that an error value stands for.
+/// The problem of an error value.
 pub(super) fn of(error: Val<'_>) -> Problem {
     match error.kind() {
         Kind::String => upstream(&error.as_str().unwrap_or_default(), ""),

@@ -56,14 +56,14 @@ fn take(form: &'static Form, request: &mut Request, key: &str, body: Val<'_>) ->
         "top_p" if value.kind() == Kind::Number => request.top_p = Some(Raw::from(value)),
         _ => return false,
     }
-    // `stream: false` is said by leaving it out, so it is kept as it is.
+    // The writer expresses `stream: false` by leaving it out, so an explicit one is kept as it is.
     value.as_bool() == Some(true)
         || (value.as_bool() == Some(false) && key != "stream")
         || value.kind() == Kind::Number
 }
 
-/// Fields with several spellings. The value as it stood stays beside what it means, and is written again as long
-/// as the meaning is the same.
+/// Fields with several spellings. The original value is kept beside its meaning, and is written again as long as the
+/// meaning is the same.
 fn spelled(form: &'static Form, request: &mut Request, body: Val<'_>) {
     for cap in CAPS {
         if let Some(value) = body.u64(cap) {
@@ -139,7 +139,7 @@ pub(super) fn keep_inner(extra: &mut Extra, form: &'static Form, key: &str, inne
     }
 }
 
-/// What the request says about reasoning, in whatever dialect.
+/// The meaning of the request's members about reasoning, in any dialect.
 fn reasoning(form: &'static Form, body: Val<'_>) -> ReasoningAsk {
     let mut ask = ReasoningAsk::default();
     for key in REASONING {

@@ -1,7 +1,7 @@
-//! The places where Chat Completions and its neighbours resolve ids.
+//! The places at which Chat Completions and its neighbours resolve ids.
 //!
-//! Sources: the API references of OpenAI (files, audio), Mistral (files, libraries, agents, batches), Moonshot (`ms://`
-//! addresses of files), Z.ai (knowledge bases) and Fireworks (autumn 2026).
+//! Sources: the API references of OpenAI (files, audio), Mistral (files, libraries, agents, batches), Moonshot
+//! (`ms://` addresses of files), Z.ai (knowledge bases) and Fireworks (autumn 2026).
 
 use crate::wire::resource::Step::{Each, Member as M};
 use crate::wire::resource::{Kind, Place, Resources};

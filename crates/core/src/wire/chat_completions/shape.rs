@@ -1,4 +1,4 @@
-//! Which messages may become a template: those that did nothing but add text to one open block.
+//! Decides which messages may become a template: messages that only add text to one open block.
 
 use super::beside;
 use super::choice::{Choice, SIBLINGS};
@@ -7,7 +7,7 @@ use super::parts::THINKING;
 use super::template::{Shape, Target};
 use crate::json::{Kind, Val};
 
-/// Members of a chunk whose presence means something.
+/// Members of a chunk whose presence has a meaning.
 const BODY: [&str; 6] = ["usage", "x_groq", "base_resp", "error", "detail", "message"];
 /// Members of a delta that may only be empty.
 const EMPTY: [&str; 12] = [
@@ -40,12 +40,12 @@ pub(super) fn of(
         match key.as_ref() {
             "choices" if choices.is_none() => choices = Some(value),
             "choices" => return None,
-            // The first that says something counts, and that has been said.
+            // Only the first value counts, and it was reported already.
             "id" | "model" => {}
             "object" | "type" if value.raw() == "\"error\"" => return None,
             "object" | "type" => {}
             known if BODY.contains(&known) => value.is_null().then_some(())?,
-            // Whatever it changes to is to be said.
+            // A change of this value must be reported.
             time if beside::is_unknown_time(time, value) => {}
             _ => shape.idle(value),
         }
@@ -64,7 +64,7 @@ pub(super) fn of(
             "finish_reason" => matches!(value.raw(), "null" | "\"\"").then_some(())?,
             known if BODY.contains(&known) => value.is_null().then_some(())?,
             noise if beside::NOISE.contains(&noise) => shape.idle(value),
-            // It was said, and is the same in every message that fits.
+            // It was reported, and is the same in every message that fits.
             _ => (!beside::goes_on(value.raw())).then_some(())?,
         }
     }
@@ -106,7 +106,7 @@ fn of_delta(
                 shape.idle(value);
                 continue;
             }
-            // As beside the delta.
+            // The same as beside the delta.
             None => {
                 (!beside::goes_on(value.raw())).then_some(())?;
                 continue;
@@ -117,7 +117,7 @@ fn of_delta(
             *slot = Some(value);
         }
     }
-    // A member that stands there twice is counted twice.
+    // A repeated member is counted twice.
     let names = SIBLINGS.iter().copied().chain(custom).chain(["content", details::FIELD]);
     let distinct = names.filter(|name| delta.get(name).is_some()).count();
     if usize::try_from(n_known).ok()? != distinct {
@@ -165,7 +165,7 @@ fn open_thought(choice: &Choice, field: &str) -> Option<usize> {
     choice.text.is_none().then_some(thought.block)
 }
 
-/// Content: a string, or a list of one part with nothing but text in it.
+/// Content: a string, or a list of one part with only text in it.
 fn of_content(
     content: Val<'_>,
     choice: &Choice,

@@ -1,11 +1,11 @@
-//! Opaque payloads of Gemini models on chat bodies, and where they stood.
+//! Opaque payloads of Gemini models on chat bodies, and their places.
 //!
-//! A payload is taken out of the field that it came in, where a `null` marks its place, so that it goes back to
-//! where it was, and is gone from there when it must not go back.
+//! A payload is taken out of its field, and a `null` marks its place, so that it goes back to the same place, or is
+//! gone if it must not go back.
 
 use crate::json::{Extra, Raw, Val, Writer};
 
-/// The places where servers and proxies put the payload; the first is the usual one.
+/// The places in which servers and proxies put the payload; the first is the usual one.
 const PLACES: [&str; 4] = [
     "extra_content.google.thought_signature",
     "thoughtSignature",
@@ -19,10 +19,10 @@ fn split(place: &str) -> (&str, Vec<&str>) {
     (steps.next().unwrap_or_default(), steps.collect())
 }
 
-/// What to put at a place.
+/// The new content of a place.
 #[derive(Clone, Copy)]
 enum Leaf<'a> {
-    /// Nothing: the member goes.
+    /// The member is removed.
     Gone,
     /// The mark.
     Mark,
@@ -53,7 +53,7 @@ pub(super) fn take_out(extra: &mut Extra, wire: &'static str) {
     }
 }
 
-/// The value with `leaf` at `path` in it; `None` when nothing is left.
+/// The value with `leaf` at `path` in it; `None` if the value becomes empty.
 fn set(value: Option<Val<'_>>, path: &[&str], leaf: Leaf<'_>) -> Option<Raw> {
     let Some((key, inner)) = path.split_first() else {
         return match leaf {

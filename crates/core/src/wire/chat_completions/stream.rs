@@ -16,14 +16,14 @@ use std::borrow::Cow;
 const DONE: &str = "[DONE]";
 /// The type of a body that is an error.
 const IS_ERROR: &str = "\"error\"";
-/// More choices than this are a hostile upstream's.
+/// A hostile upstream may send more choices.
 const MAX_CHOICES: usize = 128;
 
-/// One response as far as it came; whole bodies go through it as well.
+/// One response, with the pieces so far; whole bodies go through it as well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::wire) struct Decoder {
     wire: &'static str,
-    /// One more sibling string with reasoning, where the provider uses one that is not usual.
+    /// One more sibling string with reasoning, if the provider uses an unusual name.
     custom: Option<Cow<'static, str>>,
     pub(super) choices: Vec<Choice>,
     pub(super) id: Option<String>,
@@ -31,16 +31,16 @@ pub(in crate::wire) struct Decoder {
     usage: Option<Raw>,
     /// See [`Dialect::reports_cached_at_top`].
     reports_cached_at_top: bool,
-    /// It was said before anything of the answer came.
+    /// The counts came before any part of the answer.
     is_early: bool,
     said: Said,
-    /// An error came; nothing is missing then.
+    /// An error came, so that no part counts as missing.
     has_failed: bool,
-    /// The end was said.
+    /// The end was reported.
     is_over: bool,
     /// It is a whole body, which may leave out why it ended.
     is_whole: bool,
-    /// The last message counted the answer and said nothing more of it, which is the end where reasons are left out.
+    /// The last message had only the counts of the answer, which marks the end if reasons are left out.
     is_counted: bool,
     is_done: bool,
     scratch: Scratch,
@@ -61,7 +61,7 @@ struct Body<'d> {
     wrapper: Option<Val<'d>>,
     status: Option<Val<'d>>,
     error: Option<Val<'d>>,
-    /// The body itself, where it says that it is an error.
+    /// The body itself, if it is marked as an error.
     is_error: Option<Val<'d>>,
     detail: Option<Val<'d>>,
 }
@@ -137,7 +137,7 @@ impl<'d> Entry<'d> {
         entry
     }
 
-    /// The delta or message that says something, and how it is to be taken.
+    /// The delta or message with content, and its mode.
     fn said(&self, custom: Option<&str>, mode: Mode) -> Option<(Val<'d>, Fields<'d>, Mode)> {
         let delta = self.delta.filter(|_| mode == Mode::Delta);
         let delta = delta.map(|delta| (delta, Fields::read(delta, custom), mode));
@@ -215,7 +215,8 @@ impl Decoder {
             self.is_counted = !has_said && self.choices.iter().any(Choice::has_come);
             self.usage = Some(Raw::from(usage));
             self.is_early = mode == Mode::Delta && !self.choices.iter().any(Choice::has_come);
-            // Some count while they answer, and a budget wants to hear it. Behind the reasons it is the last one.
+            // Some count while they answer, and a budget wants to hear it. The last count comes after the finish
+            // reasons.
             if mode == Mode::Delta && !self.has_reasons() {
                 let is_early = self.is_early;
                 sink.event(Event::Usage(&Usage { is_early, ..self.read_usage(usage) }));
@@ -235,7 +236,7 @@ impl Decoder {
         sink.event(Event::Problem(problem));
     }
 
-    /// Id and model; the first that says something counts.
+    /// Id and model; the first values count.
     fn facts(&mut self, body: &Body<'_>, sink: &mut dyn Sink) {
         let is_news = |own: &Option<String>, new: &str| match own {
             None => true,
@@ -298,7 +299,7 @@ impl Decoder {
         }
     }
 
-    /// Says the text of a message that is known again.
+    /// Reports the text of a recognised message.
     fn short(&mut self, found: Found<'_>, sink: &mut dyn Sink) {
         self.is_counted = false;
         let delta = if found.is_escaped {

@@ -1,22 +1,22 @@
 //! The short way through a stream: a message that differs from the one before in its text only is known again.
 //!
-//! Consecutive messages of a stream are nearly equal. A message that was read in full and did nothing but add
-//! text to an open block becomes a template: its bytes, with holes where the text stood and where members stood
-//! that mean nothing and were seen to change (a time, padding). A message that has the same bytes around the
-//! holes is JSON of the same structure, for a hole is filled only by what may stand inside a string, or by
-//! digits; so reading it in full would add its text to the same block and do nothing else.
+//! Consecutive messages of a stream are nearly equal. A message that was read in full and only added text to an open
+//! block becomes a template: its bytes, with holes for the text and for meaningless members that were seen to change
+//! (a time, padding). A message with the same bytes around the holes is JSON of the same structure, because a hole is
+//! filled only by characters that may be inside a string, or by digits; so reading it in full would only add its text
+//! to the same block.
 
 use crate::json::{Kind, Val};
 use std::ops::Range;
 
-/// What a hole may be filled with.
+/// The allowed contents of a hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Filling {
-    /// Digits that mean nothing.
+    /// Digits without a meaning.
     Number,
     /// The text once more.
     Same,
-    /// A string that means nothing.
+    /// A string without a meaning.
     String,
     /// The new text.
     Text,
@@ -39,9 +39,9 @@ pub(super) struct Target {
 /// The members of a message as a template sees them.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
-    /// The new text, between its quotes, and where it stands once more.
+    /// The places of the new text between its quotes, repetitions included.
     texts: Vec<Range<usize>>,
-    /// Members that mean nothing.
+    /// Members without a meaning.
     idle: Vec<Range<usize>>,
 }
 
@@ -50,20 +50,20 @@ pub(super) struct Shape {
 pub(super) struct Template {
     message: String,
     holes: Vec<Hole>,
-    /// Members that mean nothing, and whether they were seen to change.
+    /// Members without a meaning, and whether they were seen to change.
     idle: Vec<(Range<usize>, bool)>,
     target: Option<Target>,
-    /// Templates made since one was of use; where every message has another shape, making them is wasted.
+    /// Templates made since one was of use; if every message has another shape, making them is wasted.
     wasted: u8,
     skipped: u8,
 }
 
-/// So many templates may be of no use in a row before they are made less often.
+/// The number of unused templates in a row after which templates are made less often.
 const PATIENCE: u8 = 3;
 /// How many messages go by then without a template.
 const PAUSE: u8 = 16;
 
-/// The text of a message that fits: as it stands in the JSON, and whether it has escapes.
+/// The text of a message that fits: its JSON form, and whether it has escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found<'d> {
     pub(super) target: Target,
@@ -84,7 +84,7 @@ impl Shape {
         is_same
     }
 
-    /// Notes a member that means nothing.
+    /// Notes a member without a meaning.
     pub(super) fn idle(&mut self, value: Val<'_>) {
         let span = value.span();
         match value.kind() {
@@ -216,7 +216,7 @@ fn escape(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// How long a whole number is that begins here, if it is one that JSON allows.
+/// The length of the whole number that begins here, if JSON allows it.
 fn number(bytes: &[u8]) -> Option<usize> {
     let length = bytes.iter().position(|byte| !byte.is_ascii_digit())?;
     let is_fine = length == 1 || (length > 1 && bytes.first() != Some(&b'0'));

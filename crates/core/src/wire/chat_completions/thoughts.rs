@@ -1,4 +1,4 @@
-//! Where the thoughts of a message are written.
+//! Chooses the places for the thoughts of a message.
 
 use super::choice::SIBLINGS;
 use super::write::Target;
@@ -7,7 +7,7 @@ use crate::content::{Block, Content, Speaker, Thinking, push_thought};
 use crate::json::Raw;
 use std::borrow::Cow;
 
-/// The field of thoughts that came in none of this wire's own.
+/// The field for thoughts from other wires.
 const USUAL: &str = "reasoning_content";
 /// The word for thoughts in tags before the text.
 pub(super) const TAGS: &str = "think_tags";
@@ -23,7 +23,7 @@ pub(super) struct Places {
     pub(super) blocks: Vec<Raw>,
     /// Thoughts inside the content, each with the number of its block.
     pub(super) inline: Vec<(usize, Inline)>,
-    /// All readable text of structured entries, or of the first string: what a second field repeats.
+    /// All readable text of structured entries, or of the first string, which a second field may repeat.
     pub(super) repeated: String,
 }
 
@@ -47,7 +47,7 @@ pub(super) enum Inline {
 }
 
 impl Places {
-    /// What of the content stands for the thought that is block `at`.
+    /// The part of the content for the thought in block `at`.
     pub(super) fn inline(&self, at: usize) -> Option<&Inline> {
         self.inline.iter().find(|(block, _)| *block == at).map(|(_, inline)| inline)
     }
@@ -60,7 +60,7 @@ pub(super) fn place(content: &Content, target: &mut Target<'_>) -> Places {
     for (at, block) in content.blocks.iter().enumerate() {
         match block {
             Block::Thinking(thinking) => {
-                // One thought under two names is written once where both would go into one field.
+                // One thought under two names is written once if both would go into one field.
                 let repeats = target.dialect.field.is_some()
                     && last.is_some_and(|last| {
                         last.source_field != thinking.source_field
@@ -140,8 +140,8 @@ fn one(places: &mut Places, thought: (usize, &Thinking), target: &mut Target<'_>
     }
 }
 
-/// Writes a thought in tags. One that came in tags has its white space still; to others models and their templates
-/// are used on lines of their own.
+/// Writes a thought in tags. A thought that came in tags still has its white space. Other thoughts get tags on lines
+/// of their own, as models and their templates expect.
 pub(super) fn push_tagged(text: &mut String, thinking: &Thinking) {
     let thought = thinking.thought.as_str();
     if thought.is_empty() {
@@ -172,7 +172,7 @@ fn lose_payload(thinking: &Thinking, target: &mut Target<'_>) {
     }
 }
 
-/// The place of a thought: where the dialect wants it, else where it came from, else the usual field.
+/// The place of a thought: the dialect's field, else its original field, else the usual field.
 fn field_of<'a>(thinking: &'a Thinking, target: &Target<'_>) -> Cow<'a, str> {
     let came_in = thinking.source_field.as_str();
     let form = target.form;
@@ -188,7 +188,7 @@ fn field_of<'a>(thinking: &'a Thinking, target: &Target<'_>) -> Cow<'a, str> {
     Cow::Borrowed(if is_own || is_part { came_in } else { USUAL })
 }
 
-/// An entry of structured reasoning, as it came.
+/// An entry of structured reasoning in its original form.
 pub(super) fn entry(thinking: &Thinking, wire: &str) -> Raw {
     let is_summary = thinking.detail_type.as_deref() == Some("reasoning.summary");
     let is_block = thinking.source_field == details::BLOCKS;
@@ -204,7 +204,7 @@ pub(super) fn entry(thinking: &Thinking, wire: &str) -> Raw {
     Raw::build(|w| {
         w.object(|w| {
             w.field_str("type", &kind);
-            // An empty text that was written stands among the unknown fields.
+            // An empty text that was written is among the unknown fields.
             if !thinking.thought.is_empty() {
                 w.field_str(text, &thinking.thought);
             }

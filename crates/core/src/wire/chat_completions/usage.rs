@@ -39,8 +39,8 @@ pub(super) fn read(usage: Val<'_>, reports_cached_at_top: bool) -> Usage {
     }
 }
 
-/// The usage object that this wire writes: the one that was read where it has this wire's shape, else the counts. The
-/// wire cannot say that a count is unknown, so the three that it demands are 0 then.
+/// The usage object that this wire writes: the object that was read if it has this wire's shape, else the counts. The
+/// wire cannot express an unknown count, so an unknown one of the three demanded counts is written as 0.
 pub(super) fn write(usage: &Usage) -> Raw {
     if let Some(raw) = &usage.raw {
         let doc = raw.doc();

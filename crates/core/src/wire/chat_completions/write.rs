@@ -11,11 +11,11 @@ use crate::wire::tool_result::names;
 use crate::wire::{Dialect, Written};
 use std::collections::BTreeMap;
 
-/// What goes along while a request is written.
+/// State that is collected while a request is written.
 pub(super) struct Target<'a> {
     pub(super) form: &'static Form,
     pub(super) dialect: &'a Dialect,
-    /// What this wire cannot say.
+    /// Fields that this wire cannot express.
     pub(super) untranslated: Vec<String>,
     /// Ids for calls that came without one.
     pub(super) nameless: Nameless,
@@ -26,7 +26,7 @@ pub(super) struct Target<'a> {
 }
 
 impl Target<'_> {
-    /// Notes something that cannot be said.
+    /// Notes a field that the wire cannot express.
     pub(super) fn lose(&mut self, what: &str) {
         if !self.untranslated.iter().any(|known| known == what) {
             self.untranslated.push(what.to_owned());
@@ -99,7 +99,7 @@ fn write_tools(w: &mut Writer, tools: &[Tool], target: &mut Target<'_>) {
     }
 }
 
-/// The settings with their values, known ones first, then those that nobody here knows.
+/// The settings with their values, first the known ones, then the unknown ones.
 fn settings(request: &Request, target: &mut Target<'_>) -> Vec<(String, Raw)> {
     let form = target.form;
     let kept = |key: &str| request.extra.get(form.id, key);
@@ -144,7 +144,7 @@ fn texts(list: &[String]) -> Raw {
     Raw::build(|w| w.array(|w| list.iter().for_each(|text| w.str(text))))
 }
 
-/// A value as it stood as long as it means the same, else written anew.
+/// A value in its original form while its meaning is unchanged, else newly written.
 fn spelled<T: PartialEq>(
     kept: Option<&Raw>,
     value: Option<&T>,
@@ -222,7 +222,8 @@ fn response_format(request: &Request, target: &mut Target<'_>) -> Option<Raw> {
     })
 }
 
-/// The caller's own fields on this wire; from another wire, what every server of this one might understand.
+/// The caller's own fields on this wire; for a caller on another wire, fields that every server of this wire may
+/// understand.
 fn write_reasoning(w: &mut Writer, ask: &ReasoningAsk, target: &mut Target<'_>) {
     let form = target.form;
     let fields = ask.fields.of(form.id);

@@ -10,7 +10,7 @@ use crate::content::{
 use crate::json::{Raw, Writer};
 use crate::wire::tool_result::{Parted, heading};
 
-/// Message fields that only say something about an answer.
+/// Message fields that only describe an answer.
 const ABOUT_ANSWERS: [&str; 1] = ["annotations"];
 
 pub(super) fn write(w: &mut Writer, content: &Content, target: &mut Target<'_>) {
@@ -33,7 +33,7 @@ pub(super) fn write(w: &mut Writer, content: &Content, target: &mut Target<'_>) 
     w.object(|w| write_fields(w, content, &places, has_results, target));
 }
 
-/// What a tool gave is a message of its own.
+/// Writes a tool result as a message of its own.
 fn write_result(
     w: &mut Writer,
     response: &ToolResponse,
@@ -84,7 +84,7 @@ fn own_result(result: &ToolResult, form: &Form) -> Raw {
     Raw::build(|w| w.array(|w| blocks.iter().filter_map(part).for_each(|part| w.raw(&part))))
 }
 
-/// A result of another wire: its text, and its media beside it where this wire has room for them, else behind it.
+/// A result of another wire: its text, and its media beside it if this wire has room for them, else behind it.
 fn foreign_result(response: &ToolResponse, target: &mut Target<'_>) -> Raw {
     let blocks = response.result.blocks();
     let parted = Parted::of(&blocks);
@@ -111,7 +111,7 @@ fn foreign_result(response: &ToolResponse, target: &mut Target<'_>) -> Raw {
     Raw::string(&parted.text_before_media())
 }
 
-/// Writes the media of the results before as the user's, so that no message stands between results.
+/// Writes the media of earlier results as a user message, so that no message separates results.
 pub(super) fn media_behind(w: &mut Writer, target: &mut Target<'_>) {
     let behind = std::mem::take(&mut target.behind);
     if !behind.is_empty() {
@@ -122,7 +122,7 @@ pub(super) fn media_behind(w: &mut Writer, target: &mut Target<'_>) {
     }
 }
 
-/// Whether nothing of a message of another wire can be said here; what it had is noted.
+/// Whether this wire can express no part of a message of another wire; the lost parts are noted.
 fn is_husk(content: &Content, places: &Places, target: &mut Target<'_>) -> bool {
     let form = target.form;
     let is_said = |block: &Block| match block {
@@ -207,7 +207,7 @@ fn write_repeats<'a>(
     }
 }
 
-/// Fields that nobody here knows, and the payload of the message in its place among them.
+/// Writes unknown fields, and the payload of the message in its place among them.
 fn write_unknown(w: &mut Writer, content: &Content, written: &[&str], target: &Target<'_>) {
     let form = target.form.id;
     let mut extra = content.extra.clone();
@@ -218,7 +218,7 @@ fn write_unknown(w: &mut Writer, content: &Content, written: &[&str], target: &T
     signature::write(w, &extra, form, content.signature.as_deref());
 }
 
-/// The content: a string where it can be one, since not every server takes a list.
+/// The content: a string if possible, since not every server takes a list.
 fn write_content(w: &mut Writer, content: &Content, places: &Places, target: &mut Target<'_>) {
     let form = target.form;
     let kept = content.extra.get(form.id, CONTENT).map(Raw::as_str);
@@ -297,7 +297,7 @@ pub(super) fn text_part(text: &Text, wire: &str) -> Raw {
     })
 }
 
-/// Blocks of this wire that stand beside the content.
+/// Writes blocks of this wire that are members beside the content.
 fn write_beside(w: &mut Writer, content: &Content, target: &Target<'_>) {
     for block in &content.blocks {
         let Block::Other(other) = block else { continue };
@@ -370,7 +370,7 @@ pub(super) fn write_call(w: &mut Writer, call: &ToolCall, id: Option<&str>, wire
     signature::write(w, &extra, wire, call.signature.as_deref());
 }
 
-/// Writes name and arguments, these as they stood if they still mean the same.
+/// Writes name and arguments, these in their original form if their meaning is unchanged.
 fn write_function(w: &mut Writer, call: &ToolCall, key: &str, wire: &str) {
     w.field_str("name", &call.name);
     let kept = call.extra.get(wire, "function");

@@ -131,7 +131,7 @@ pub(super) fn call(w: &mut Writer, call: &ToolCall, arguments: &str) {
     });
 }
 
-/// Writes token counts: as they came where they came on this wire, else in its words.
+/// Writes token counts: unchanged if they came on this wire, else in its words.
 fn usage(w: &mut Writer, usage: &Usage) {
     if let Some(raw) = usage.raw.as_ref().filter(|raw| usage_of(raw) == *usage) {
         return w.raw(raw);
@@ -139,7 +139,7 @@ fn usage(w: &mut Writer, usage: &Usage) {
     w.object(|w| {
         w.key("tokens").object(|w| {
             let counts = [
-                // Here the request's tokens contain those that a cache gave.
+                // On this wire the input tokens include the cached ones.
                 ("input_tokens", usage.input_tokens_with_cached()),
                 ("output_tokens", usage.output_tokens_with_reasoning()),
                 ("reasoning_tokens", usage.reasoning_tokens),
@@ -159,7 +159,7 @@ fn usage(w: &mut Writer, usage: &Usage) {
 /// The wire's word for why an answer ended.
 fn finish_reason(word: Option<&str>, has_calls: bool) -> &str {
     match (word, Ending::of_answer(word, has_calls)) {
-        // The wire's own words stand, whatever else the answer holds.
+        // The wire's own words are kept, for every content of the answer.
         (Some(own), _) if REASONS.contains(&own) => own,
         (_, Some(Ending::Complete | Ending::Pause)) => "COMPLETE",
         (_, Some(Ending::ContextFull | Ending::Length)) => "MAX_TOKENS",
@@ -211,7 +211,7 @@ struct Stream {
     refusal: String,
     /// The answer ended as it should.
     finish: Option<Option<String>>,
-    /// An error was written; nothing may follow it.
+    /// An error was written, so all further events are ignored.
     failed: bool,
 }
 
@@ -266,7 +266,7 @@ impl Stream {
         }
     }
 
-    /// Writes `message-start`, once, with what is known by now.
+    /// Writes `message-start`, once, with the values known so far.
     fn start(&mut self, out: &mut Vec<u8>) {
         if std::mem::replace(&mut self.started, true) {
             return;
@@ -471,7 +471,7 @@ fn send(kind: &str, index: Option<u64>, out: &mut Vec<u8>, body: impl FnOnce(&mu
     });
 }
 
-/// Writes one server-sent event; `body` writes what stands beside its type.
+/// Writes one server-sent event; `body` writes the members beside its type.
 fn event(kind: &str, out: &mut Vec<u8>, body: impl FnOnce(&mut Writer)) {
     let mut w = Writer::new();
     w.object(|w| {

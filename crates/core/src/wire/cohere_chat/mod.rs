@@ -1,7 +1,7 @@
 //! `cohere-chat`: Cohere's Chat API, version 2.
 //!
-//! The content is a list of blocks (`thinking`, `text`) in order; calls, the plan that goes before them and the
-//! citations stand beside it. Streams are server-sent events with a start, deltas and an end for each block.
+//! The content is a list of blocks (`thinking`, `text`) in order; calls, the plan before them and the citations are
+//! separate members. Streams are server-sent events with a start, deltas and an end for each block.
 
 mod encode;
 mod request;

@@ -10,7 +10,8 @@ use crate::request::{AnswerFormat, ReasoningAsk, Request, ToolChoice};
 use crate::wire::RequestError;
 use crate::wire::function::{read_call, read_tool, with_text};
 
-/// A text's `type` is no unknown member, so as one it can only be this mark: the text stood in a list, alone.
+/// The key of the mark for a text that was alone in a list. A text's `type` is never an unknown member, so this key
+/// cannot clash.
 pub(super) const IN_LIST: &str = "type";
 
 /// Reads a request body.
@@ -37,7 +38,7 @@ pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
     Ok(request)
 }
 
-/// Takes a member of the request that has a place of its own; a value of another kind has none.
+/// Takes a member of the request that the neutral form has; returns false for a value of another type.
 fn take(request: &mut Request, key: &str, value: Val<'_>) -> bool {
     match key {
         "model" | "messages" => true,
@@ -89,7 +90,7 @@ fn number(slot: &mut Option<Raw>, value: Val<'_>) -> bool {
     is_number
 }
 
-/// What the object `thinking` says, without the field.
+/// The meaning of the object `thinking`, without the field.
 pub(super) fn meaning(thinking: Val<'_>) -> ReasoningAsk {
     ReasoningAsk {
         enabled: match thinking.text("type").as_deref() {
@@ -140,7 +141,7 @@ fn read_message(message: Val<'_>, index: usize) -> Result<Content, RequestError>
             known.push("content");
             blocks = list(value);
         }
-        // What says nothing is written again as it stood.
+        // A null or an empty list is written back as it came.
         Some(value) if value.is_null() || value.is_array() => {}
         None if speaker == Speaker::Ai => {}
         Some(_) | None => {
@@ -196,7 +197,7 @@ fn read_block(block: Val<'_>) -> Block {
     read.unwrap_or_else(|| Block::Other(Other::new(ID, kind.into_owned(), Raw::from(block))))
 }
 
-/// An image inline or at an address; what stands beside the address is kept.
+/// An image inline or at an address; the members beside the address are kept.
 fn read_image(block: Val<'_>) -> Option<Block> {
     let image = block.get("image_url")?;
     let url = image.string("url")?;

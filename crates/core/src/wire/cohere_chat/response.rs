@@ -1,4 +1,4 @@
-//! Whole responses, and what streams share with them: blocks, calls, token counts, fields, errors.
+//! Whole responses, and the code that streams share with them: blocks, calls, token counts, fields, errors.
 
 use super::ID;
 use crate::content::{Text, Thinking};
@@ -30,7 +30,7 @@ const RESPONSE_FIELDS: &[&str] = &[
 /// The members of a message that have a place of their own here.
 const MESSAGE_FIELDS: &[&str] = &["role", "content", "tool_calls", "tool_plan", "citations"];
 
-/// What stands beside the blocks of a message and is said at its end.
+/// The members beside the blocks of a message, which are reported at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Beside {
     /// Members of the message that have no name here.
@@ -40,7 +40,7 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// Takes what a message says beside its blocks.
+    /// Takes the members of a message beside its blocks.
     pub(super) fn message(&mut self, message: Val<'_>) {
         for (key, value) in message.entries() {
             if !MESSAGE_FIELDS.contains(&key.as_ref()) && !value.is_null() {
@@ -60,7 +60,7 @@ impl Beside {
         take(&mut self.logprobs, holder, "logprobs");
     }
 
-    /// Says all that was taken, once.
+    /// Reports all collected members, once.
     pub(super) fn say(&mut self, sink: &mut dyn Sink) {
         let beside = std::mem::take(self);
         if !beside.message.is_empty() {
@@ -106,7 +106,7 @@ pub(super) fn read(body: Val<'_>, sink: &mut dyn Sink) {
     finish(body, None, sink);
 }
 
-/// Says the id, the model and what else stands on a response.
+/// Reports the id, the model and the other members of a response.
 pub(super) fn head(body: Val<'_>, sink: &mut dyn Sink) {
     if let Some(id) = name(body, "id").filter(|id| id != NAMELESS_ANSWER) {
         sink.event(Event::Fact(Fact::ResponseId(&id)));
@@ -114,7 +114,7 @@ pub(super) fn head(body: Val<'_>, sink: &mut dyn Sink) {
     if let Some(model) = name(body, "model") {
         sink.event(Event::Fact(Fact::Model(&model)));
     }
-    // `null` says nothing.
+    // `null` has no meaning.
     for (key, value) in body.entries() {
         if !RESPONSE_FIELDS.contains(&key.as_ref()) && !value.is_null() {
             field(&key, &Raw::from(value), sink);
@@ -122,7 +122,7 @@ pub(super) fn head(body: Val<'_>, sink: &mut dyn Sink) {
     }
 }
 
-/// Says the token counts and why the answer ended.
+/// Reports the token counts and the finish reason.
 pub(super) fn finish(holder: Val<'_>, model: Option<&str>, sink: &mut dyn Sink) {
     if let Some(usage) = holder.some("usage") {
         sink.event(Event::Usage(&usage_of(&Raw::from(usage))));
@@ -135,7 +135,7 @@ pub(super) fn finish(holder: Val<'_>, model: Option<&str>, sink: &mut dyn Sink) 
     sink.event(Event::Finish { finish_reason, model: own.as_deref().or(model) });
 }
 
-/// A name or an id; an empty one is none.
+/// A name or an id; `None` if it is empty.
 pub(super) fn name(object: Val<'_>, key: &str) -> Option<String> {
     object.string(key).filter(|name| !name.is_empty())
 }

@@ -41,7 +41,7 @@ impl Decode for Decoder {
         let data = doc.root();
         let kind = data.text("type");
         let kind = kind.as_deref().or(event).unwrap_or_default();
-        // After the end nothing belongs to this answer any more.
+        // Events after the end do not belong to this answer.
         if !self.complete {
             self.take(kind, data, sink);
         }

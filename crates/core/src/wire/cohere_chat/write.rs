@@ -61,7 +61,7 @@ pub(super) fn write(request: &Request, dialect: &Dialect) -> Written {
     Written { body: w.finish(), untranslated: said.untranslated }
 }
 
-/// What is remembered while a request is written.
+/// State that is collected while a request is written.
 struct Said<'d> {
     nameless: Nameless,
     /// The tools of the calls, by id.
@@ -74,7 +74,7 @@ struct Said<'d> {
 }
 
 impl Said<'_> {
-    /// Remembers, once, something that the wire cannot say.
+    /// Notes, once, a part that the wire cannot express.
     fn lost(&mut self, what: &str) {
         if !self.untranslated.iter().any(|known| known == what) {
             self.untranslated.push(what.to_owned());
@@ -150,7 +150,7 @@ impl Said<'_> {
         });
     }
 
-    /// A block of the content; what cannot be said and has a meaning is remembered.
+    /// A block of the content; a meaningful block that the wire cannot express is noted.
     fn block(&mut self, block: &Block) -> Option<Raw> {
         let lost = match block {
             Block::Text(said) => return Some(Raw::build(|w| text(w, said))),
@@ -235,7 +235,7 @@ impl Said<'_> {
             self.lost("parallel_tool_calls");
         }
         match request.tool_choice.as_ref()? {
-            // This is what happens without a choice.
+            // The default without a choice.
             ToolChoice::Auto => None,
             ToolChoice::None => Some(Raw::string("NONE")),
             ToolChoice::Required => Some(Raw::string("REQUIRED")),
@@ -274,8 +274,8 @@ impl Said<'_> {
         }))
     }
 
-    /// The object `thinking`: the caller's as it stood while it still says the same, else a new one that keeps
-    /// what nobody here understands.
+    /// The object `thinking`: the caller's own if its meaning has not changed, else a new object with the unknown
+    /// members kept.
     fn thinking(&mut self, ask: &ReasoningAsk) -> Option<Raw> {
         let stood = ask.fields.get(ID, "thinking");
         let doc = stood.map(Raw::doc);
@@ -310,7 +310,7 @@ impl Said<'_> {
     }
 }
 
-/// Whether a text is nothing but its text, on this wire, and may be written as a string.
+/// Whether a text has no other members on this wire, so that it may be written as a string.
 fn is_bare(text: &Text) -> bool {
     text.extra.of(ID).is_empty()
 }

@@ -1,7 +1,7 @@
 //! Bytes as base64 that come in several pieces.
 
-/// Appends a piece to base64 that came before. Each piece was encoded by itself, so where one ends within a group
-/// of four the bytes are joined and encoded anew. What is no base64 is appended as it is.
+/// Appends a piece to base64 that came before. Each piece was encoded by itself, so if one ends within a group of
+/// four the bytes are joined and encoded anew. A piece that is not base64 is appended as it is.
 pub(super) fn append(before: &mut String, piece: &str) {
     let is_whole = before.len().is_multiple_of(4) && !before.ends_with('=');
     if !is_whole && let (Some(mut bytes), Some(more)) = (decode(before), decode(piece)) {

@@ -53,7 +53,7 @@ pub(super) fn tool_use(w: &mut Writer, id: &str, call: &ToolCall, input: &Raw) {
     });
 }
 
-/// The arguments as the object that this wire wants; text that is no JSON stands in its member `input`.
+/// The arguments as an object, which this wire demands; text that is not JSON goes into its member `input`.
 pub(super) fn input_object(parameters: &Parameters) -> Raw {
     match parameters {
         Parameters::Json(raw) => raw.clone(),
@@ -70,22 +70,22 @@ pub(super) fn extra(w: &mut Writer, extra: &Extra) {
     }
 }
 
-/// No member of this wire has an empty name, so one can only be our mark: this stood on this wire just so, and
-/// nothing is added to it or left out.
+/// The key of our mark for data that came from this wire exactly so, with no member added or left out. No member of
+/// this wire has an empty name, so this key cannot clash.
 const MARK: &str = "";
 
-/// Marks something as having stood on this wire just so.
+/// Marks an object as unchanged since it came from this wire.
 pub(super) fn mark_verbatim(extra: &mut Extra) {
     extra.insert(ID, MARK, Raw::null());
 }
 
-/// Whether something stood on this wire just so.
+/// Whether an object came from this wire exactly so.
 pub(super) fn is_verbatim(extra: &Extra) -> bool {
     extra.get(ID, MARK).is_some()
 }
 
-/// Writes token counts: as they came where they came on this wire, else in its words. The wire cannot say that a
-/// count is unknown, so the three that it demands are 0 then.
+/// Writes token counts: unchanged if they came on this wire, else in its words. The wire cannot express an unknown
+/// count, so an unknown one of the three demanded counts is written as 0.
 pub(super) fn usage(w: &mut Writer, usage: Option<&Usage>) {
     let nothing = Usage::default();
     let usage = usage.unwrap_or(&nothing);

@@ -35,7 +35,7 @@ pub(super) fn write_response(answer: &Answer) -> String {
 }
 
 fn content(w: &mut Writer, answer: &Answer) {
-    // What a model says before its calls, and a refusal beside the content, are text here.
+    // Words of the model before its calls, and a refusal beside the content, are text here.
     let mut plan = answer.tool_plan.as_deref();
     let mut ids = CallIds::of(answer.response_id.as_deref());
     for block in &answer.blocks {
@@ -62,7 +62,7 @@ fn content(w: &mut Writer, answer: &Answer) {
     }
 }
 
-/// The arguments for a caller. Broken ones stay recognisable: no object, but the text as it came.
+/// The arguments for a caller. Broken ones stay recognisable: the original text instead of an object.
 fn input_value(parameters: &Parameters) -> Raw {
     match parameters {
         Parameters::Invalid(broken) => Raw::string(broken),
@@ -76,7 +76,7 @@ fn stop_reason(word: Option<&str>, has_calls: bool) -> &str {
     let word = word.filter(|word| !word.is_empty());
     let own = ["content_filtered", "end_turn", "guardrail_intervened"];
     match (word, Ending::of_answer(word, has_calls)) {
-        // The wire's own words stand, whatever else the answer holds.
+        // The wire's own words are kept, for every content of the answer.
         (Some(word), _) if own.contains(&word) => word,
         (_, Some(Ending::Complete | Ending::Pause)) => "end_turn",
         (_, Some(Ending::ContextFull)) => "model_context_window_exceeded",
@@ -118,7 +118,7 @@ struct Stream {
     started: bool,
     /// The index of the next block on the wire.
     next: u64,
-    /// Something of the open block was written.
+    /// A part of the open block was written.
     said: bool,
     has_calls: bool,
     calls: CallIds,
@@ -127,7 +127,7 @@ struct Stream {
     refusal: String,
     /// The answer ended as it should.
     finish: Option<Option<String>>,
-    /// An exception was written; nothing may follow it.
+    /// An exception was written, so all further events are ignored.
     failed: bool,
 }
 
@@ -204,7 +204,7 @@ impl Stream {
         });
     }
 
-    /// Ends the block, if anything of it was written.
+    /// Ends the block, if a part of it was written.
     fn close(&mut self, out: &mut Vec<u8>) {
         if std::mem::take(&mut self.said) {
             send("contentBlockStop", out, |w| w.field_u64("contentBlockIndex", self.next));
@@ -336,7 +336,7 @@ impl Stream {
         self.close(out);
     }
 
-    /// Says what the model said before its calls, as text.
+    /// Writes the model's words before its calls, as text.
     fn say_plan(&mut self, out: &mut Vec<u8>) {
         let plan = std::mem::take(&mut self.plan);
         self.end_text(&Text::default(), Some(&plan), out);

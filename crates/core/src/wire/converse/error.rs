@@ -4,7 +4,7 @@ use crate::json::Writer;
 use crate::problem::Problem;
 use crate::wire::ErrorBody;
 
-/// Writes an error body. Clients take the error's type from `__type`; a word of ours stands beside it.
+/// Writes an error body. Clients read the error's type from `__type`; our own code goes into `reason`.
 pub(super) fn write(error: &ErrorBody) -> String {
     let kind = type_of(error.status);
     let mut w = Writer::new();
@@ -40,7 +40,7 @@ const EXCEPTIONS: &[&str] = &[
     "validationException",
 ];
 
-/// The exception for a finding: the one that it stands at, or that the stream broke.
+/// The exception for a problem: the exception that it names, or the one for a broken stream.
 pub(super) fn exception(problem: &Problem) -> &str {
     let own = problem.at.as_deref().filter(|name| EXCEPTIONS.contains(name));
     own.unwrap_or("modelStreamErrorException")

@@ -5,7 +5,7 @@ use super::block::extra;
 use crate::content::{Media, MediaSource};
 use crate::json::{Extra, Val, Writer};
 
-/// Kind, format and MIME type. Where a MIME type has two formats, the first is written.
+/// Kind, format and MIME type. If a MIME type has two formats, the first one is written.
 const FORMATS: &[(&str, &str, &str)] = &[
     ("image", "png", "image/png"),
     ("image", "jpeg", "image/jpeg"),
@@ -43,7 +43,7 @@ fn format_of(media_type: &str) -> Option<(&'static str, &'static str)> {
     known.map(|(kind, format, _)| (*kind, *format))
 }
 
-/// Reads a medium whose bytes stand here or in S3; anything else about it has no neutral form.
+/// Reads a medium with its bytes inline or in S3; other media have no neutral form.
 pub(super) fn read(kind: &str, medium: Val<'_>) -> Option<Media> {
     let format = medium.text("format")?;
     let (_, _, media_type) =

@@ -1,7 +1,7 @@
 //! `converse`: AWS Bedrock Converse and ConverseStream.
 //!
-//! A block is an object with one member, whose name says what it is. Streams are AWS event-stream messages;
-//! only tool calls and results announce themselves with a start, everything else opens with its first delta.
+//! A block is an object with one member, whose name is its kind. Streams are AWS event-stream messages; only tool
+//! calls and results announce themselves with a start, everything else opens with its first delta.
 
 mod blob;
 mod block;
@@ -45,7 +45,7 @@ impl Wire for Converse {
         Framing::EventStream
     }
 
-    /// The model stands in the path; names with `:` and `/` (versions, ARNs) are encoded.
+    /// The model is part of the path; names with `:` and `/` (versions, ARNs) are encoded.
     fn path(&self, model: &str, stream: bool) -> String {
         let mut path = String::from("/model/");
         for byte in model.bytes() {

@@ -1,4 +1,4 @@
-//! `additionalModelRequestFields`: what a caller says about reasoning, in the words of the model that it asks.
+//! `additionalModelRequestFields`: a caller's parameters about reasoning, in the words of the requested model.
 
 use super::ID;
 use crate::json::{Doc, Extra, Raw, Val};
@@ -8,14 +8,14 @@ use crate::wire::thinking_config::{
     effort_word, is_same_thinking, meaning as thinking_meaning, thinking,
 };
 
-/// The field that model-specific members stand in.
+/// The field with the model-specific members.
 pub(super) const FIELD: &str = "additionalModelRequestFields";
 
-/// Members in which some model is told how to think.
+/// Members that control the thinking of some model.
 const SAID: &[&str] =
     &["output_config", "reasoningConfig", "reasoning_config", "reasoning_effort", "thinking"];
 
-/// What a request says, with the fields as they stood.
+/// The meaning of a request's reasoning members, with the members as they came.
 pub(super) fn read(request: Val<'_>) -> ReasoningAsk {
     let fields = request.get(FIELD).filter(|fields| fields.is_object());
     let effort = request.path(&["outputConfig", EFFORT]).filter(|effort| effort.as_str().is_some());
@@ -28,7 +28,7 @@ pub(super) fn read(request: Val<'_>) -> ReasoningAsk {
     ask
 }
 
-/// The member of `outputConfig` that says how much effort.
+/// The member of `outputConfig` with the effort.
 const EFFORT: &str = "effort";
 
 /// The neutral words for these members and for the effort beside them, without the fields.
@@ -61,12 +61,12 @@ fn members_meaning(fields: Val<'_>) -> ReasoningAsk {
     ask
 }
 
-/// What is written of a request's words about reasoning.
+/// The members about reasoning that are written.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     /// [`FIELD`].
     pub(super) raw: Option<Raw>,
-    /// The effort in `outputConfig`, for callers that said it there.
+    /// The effort in `outputConfig`, for callers that set it there.
     pub(super) effort: Option<Raw>,
     /// The budget that was written anew; the cap on all tokens must be greater.
     pub(super) budget: Option<u64>,
@@ -74,8 +74,8 @@ pub(super) struct Fields {
     pub(super) is_lost: bool,
 }
 
-/// The field for a request: the caller's as it stood while it still says the same, else in the words that the
-/// caller used, or in Claude's.
+/// The field for a request: the caller's own while its meaning is unchanged, else a new one in the caller's words, or
+/// in Claude's.
 pub(super) fn fields(request: &Request) -> Fields {
     let raw = request.reasoning.fields.get(ID, FIELD);
     let doc = raw.map(Raw::doc);
@@ -134,7 +134,7 @@ fn is_off(request: &Request) -> bool {
     request.reasoning.enabled == Some(false) || request.reasoning.effort == Some(Effort::None)
 }
 
-/// The effort as a word; a model that takes one cannot be told to stop, so `off` says nothing.
+/// The effort as a word. A model that takes a word cannot be switched off, so `off` gives `None`.
 fn word(request: &Request) -> Option<&'static str> {
     if is_off(request) { None } else { effort_word(request.reasoning.effort) }
 }
@@ -165,7 +165,7 @@ fn config(request: &Request, budget_key: &str, effort_key: Option<&str>) -> Opti
     })
 }
 
-/// `output_config` with the effort, and the members that stood in it and have no name here.
+/// `output_config` with the effort, and its unknown members.
 fn claude_config(effort: Option<&str>, old: Option<Val<'_>>) -> Option<Raw> {
     let old = old.and_then(|old| old.some("output_config"));
     let raw = Raw::build(|w| {

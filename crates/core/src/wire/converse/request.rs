@@ -1,7 +1,7 @@
 //! Reads requests.
 //!
-//! Where two spellings mean the same, the request's own is kept: what differs from what the writer would choose
-//! is marked in the `Extra` of its block or message (see `block::mark_verbatim`).
+//! If two spellings mean the same, the request's own is kept: a spelling that the writer would not choose is marked
+//! in the `Extra` of its block or message (see `block::mark_verbatim`).
 
 use super::block::{is_verbatim, mark_verbatim};
 use super::{ID, media, reasoning, response};
@@ -12,8 +12,8 @@ use crate::json::{Extra, Kind, Raw, Val};
 use crate::request::{AnswerFormat, Request, Tool, ToolChoice};
 use crate::wire::RequestError;
 
-/// Reads a request body. The model stands in the path, but clients that record their calls put it beside the body
-/// as `modelId`.
+/// Reads a request body. The model is part of the path, but clients that record their calls put it into the body as
+/// `modelId`.
 pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
     let messages = body
         .get("messages")
@@ -48,8 +48,8 @@ pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
     Ok(request)
 }
 
-/// Takes the members of `inferenceConfig` that have a place of their own; gives the rest, an empty object where
-/// nothing was said at all.
+/// Takes the members of `inferenceConfig` that the neutral form has, and returns the others; an empty object if the
+/// caller's object was empty.
 fn take_inference(request: &mut Request, config: Val<'_>) -> Option<Raw> {
     if !config.is_object() {
         return Some(Raw::from(config));
@@ -82,7 +82,7 @@ fn take_inference(request: &mut Request, config: Val<'_>) -> Option<Raw> {
     rest(config, |key| taken.iter().any(|taken| taken == key))
 }
 
-/// The members of an object that were not taken; nothing if all of some were.
+/// The members of an object that were not taken; `None` if the object had members and all were taken.
 fn rest(object: Val<'_>, is_taken: impl Fn(&str) -> bool) -> Option<Raw> {
     let left: Vec<_> = object.entries().filter(|(key, _)| !is_taken(key)).collect();
     let is_all_taken = left.is_empty() && object.entries().next().is_some();
@@ -110,7 +110,7 @@ fn read_tool(tool: Val<'_>) -> Tool {
     let spec = tool.get("toolSpec").filter(|_| tool.entries().count() == 1);
     let schema = |spec: Val<'_>| {
         let schema = spec.get("inputSchema")?;
-        // A schema that says nothing would be replaced, so such a tool is kept as it stands.
+        // An empty schema would be replaced, so such a tool is kept unchanged.
         let json = schema.get("json").filter(|json| json.entries().next().is_some())?;
         (schema.entries().count() == 1).then(|| Raw::from(json))
     };
@@ -140,8 +140,7 @@ fn read_tool_choice(choice: Val<'_>) -> ToolChoice {
     }
 }
 
-/// Takes the form of the answer and leaves the effort, which was read before. The schema stands as a string on
-/// this wire.
+/// Takes the form of the answer and leaves the effort, which was read before. The schema is a string on this wire.
 fn take_output(request: &mut Request, config: Val<'_>) -> Option<Raw> {
     let is_alone = |object: Val<'_>, count: usize| object.entries().count() == count;
     let plain = |format: Val<'_>| {
@@ -163,8 +162,8 @@ fn take_output(request: &mut Request, config: Val<'_>) -> Option<Raw> {
         .map(|left| if config.is_object() { left } else { Raw::from(config) })
 }
 
-/// Reads one message. A user message with tool results becomes several contents, each of results or of what the
-/// user said; the writer joins them again, because roles must alternate on this wire.
+/// Reads one message. A user message with tool results becomes several contents, each of results or of other blocks
+/// of the user; the writer joins them again, because roles must alternate on this wire.
 fn read_message(
     message: Val<'_>,
     index: usize,

@@ -1,6 +1,7 @@
-//! The places where the Converse API reads data of the operator's account.
+//! The places at which the Converse API reads data of the operator's account.
 //!
-//! Source: the API reference of Amazon Bedrock (autumn 2026). Objects in buckets are no resources that a request creates.
+//! Source: the API reference of Amazon Bedrock (autumn 2026). Objects in buckets are no resources that a request
+//! creates.
 
 use crate::wire::resource::Step::{All, Each, Member as M};
 use crate::wire::resource::{Kind, Place, Resources};

@@ -1,4 +1,4 @@
-//! Whole responses, and what streams share with them.
+//! Whole responses, and the code that streams share with them.
 
 use super::ID;
 use crate::content::{Parameters, Text, Thinking, ToolCall};
@@ -30,8 +30,8 @@ pub(super) fn read(body: Val<'_>, sink: &mut dyn Sink) {
     sink.event(Event::Finish { finish_reason: finish_reason.as_deref(), model: None });
 }
 
-/// Says the members that have no name here, and the stop sequence where the model reports one. `null` says
-/// nothing, and `p` is padding.
+/// Reports the unknown members, and the stop sequence if the model reports one. `null` has no meaning, and `p` is
+/// padding.
 pub(super) fn fields(object: Val<'_>, known: &[&str], sink: &mut dyn Sink) {
     for (key, value) in object.entries() {
         if !known.contains(&key.as_ref()) && key != "p" && !value.is_null() {
@@ -72,7 +72,7 @@ pub(super) fn text_part(extra: Extra) -> Part {
     Part::Text { text, citations: Vec::new(), wire: ID }
 }
 
-/// Whether a call is of the provider's own tools, which nobody else may run.
+/// Whether a call is for the provider's own tools, which only the provider may run.
 pub(super) fn is_server_side(tool_use: Val<'_>) -> bool {
     tool_use.some("type").is_some_and(|kind| kind.as_str().as_deref() != Some(CLIENT_SIDE))
 }
@@ -97,7 +97,7 @@ pub(super) fn call_part(tool_use: Val<'_>) -> Part {
     Part::Call { call, text: String::new() }
 }
 
-/// A thought in one of its known shapes; `redactedReasoning` is what some clients make of `redactedContent`.
+/// A thought in one of its known shapes; `redactedReasoning` is some clients' name for `redactedContent`.
 pub(super) fn thinking(content: Val<'_>) -> Option<Thinking> {
     let mut thinking = Thinking::new("", SOURCE_FIELD);
     for (key, value) in content.entries() {
@@ -115,7 +115,7 @@ pub(super) fn thinking(content: Val<'_>) -> Option<Thinking> {
     Some(thinking)
 }
 
-/// Says that a block is of no known kind.
+/// Reports a block of unknown kind.
 pub(super) fn note_unknown(kind: &str, sink: &mut dyn Sink) {
     let is_known = matches!(
         kind,
@@ -158,7 +158,7 @@ pub(super) fn message_of(body: Val<'_>) -> Option<String> {
     ["message", "Message"].iter().find_map(|key| body.string(key))
 }
 
-/// The finding for an exception, which stands at the exception's name.
+/// The problem for an exception, located by the exception's name.
 pub(super) fn error(name: &str, body: Val<'_>) -> Problem {
     let message = message_of(body).or(body.string("originalMessage"));
     let message = message.unwrap_or_else(|| "the provider gave no message".to_owned());

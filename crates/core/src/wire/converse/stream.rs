@@ -157,7 +157,7 @@ impl Decoder {
         }
     }
 
-    /// A block holds readable reasoning or hidden data, never both: where the other kind comes, a new one begins.
+    /// A block holds readable reasoning or hidden data, never both: if the other kind comes, a new block begins.
     fn part_hidden_from_readable(&mut self, key: u64, piece: Val<'_>, sink: &mut dyn Sink) {
         let has = |member: &str| piece.text(member).is_some_and(|text| !text.is_empty());
         let is_said = self.open.is_announced(key);
@@ -204,12 +204,12 @@ fn key(data: Val<'_>) -> u64 {
     data.u64("contentBlockIndex").unwrap_or_default()
 }
 
-/// A block with no form of its own, of which only the members are known so far.
+/// A block with no form of its own, with the members known so far.
 fn other(kind: &str, start: Raw) -> Part {
     Part::Other(OpenOther { wrapped: true, ..OpenOther::new(ID, kind, start) })
 }
 
-/// Adds what is no text. Opaque payloads may come in several pieces.
+/// Adds the members other than text. Opaque payloads may come in several pieces.
 fn add_opaque(thinking: &mut Thinking, piece: Val<'_>) {
     for (key, value) in piece.entries() {
         match (key.as_ref(), value.as_str()) {

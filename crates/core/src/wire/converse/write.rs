@@ -10,13 +10,13 @@ use crate::wire::tool_ids::{IdRule, Nameless};
 use crate::wire::{Dialect, Written};
 use std::borrow::Cow;
 
-/// Room for the answer beside a thinking budget, where a request names no cap.
+/// Room for the answer beside a thinking budget, if a request names no cap.
 const ROOM_BESIDE_BUDGET: u64 = 32_000;
 
 /// Ids of tool calls that the API takes.
 pub(super) const TOOL_IDS: IdRule = IdRule { marks: "_-", longest: 64 };
 
-/// Writes a request body. The model stands in the path.
+/// Writes a request body. The model is part of the path.
 pub(super) fn write(request: &Request, dialect: &Dialect) -> Written {
     let mut said = Said::default();
     let reasoning = reasoning::fields(request);
@@ -70,11 +70,11 @@ fn inference(request: &Request, cap: Option<u64>, dialect: &Dialect) -> Option<R
     config(request, "inferenceConfig", &members)
 }
 
-/// A configuration object of these members and of those that came in it and have no name here.
+/// A configuration object of these members and of the unknown members that came in it.
 fn config(request: &Request, key: &str, members: &[(String, Raw)]) -> Option<Raw> {
     let left = request.extra.get(ID, key);
     match left {
-        // What is no object was kept because it could not be read.
+        // A value that is not an object was kept because it could not be parsed.
         Some(left) if left.doc().root().is_object() || !members.is_empty() => {
             Some(left.with(members))
         }
@@ -83,7 +83,7 @@ fn config(request: &Request, key: &str, members: &[(String, Raw)]) -> Option<Raw
     }
 }
 
-/// What is remembered while a request is written.
+/// State that is collected while a request is written.
 #[derive(Debug, Default)]
 struct Said {
     nameless: Nameless,
@@ -91,17 +91,17 @@ struct Said {
 }
 
 impl Said {
-    /// Remembers, once, something that the wire cannot say.
+    /// Notes, once, a part that the wire cannot express.
     fn lost(&mut self, what: &str) {
         if !self.untranslated.iter().any(|known| known == what) {
             self.untranslated.push(what.to_owned());
         }
     }
 
-    /// The blocks that can be written; none if there is no content at all, or if nothing of it is left.
+    /// The blocks that the wire can express; `None` if there is no content, or if no block remains.
     fn sayable<'c>(&mut self, contents: &'c [Content]) -> Option<Vec<&'c Block>> {
         let all = || contents.iter().flat_map(|content| &content.blocks);
-        // Leaving out white space beside signed thoughts would change what they were signed with.
+        // Leaving out white space beside signed thoughts would change the signed content.
         let is_signed = all().any(|block| {
             matches!(block, Block::Thinking(t) if t.signature.is_some() || t.redacted_data.is_some())
         });
@@ -110,7 +110,7 @@ impl Said {
         (!is_nothing).then_some(blocks)
     }
 
-    /// Whether a block can be written; what cannot and has a meaning is remembered.
+    /// Whether the wire can express a block; a meaningful block that it cannot express is noted.
     fn is_sayable(&mut self, block: &Block, is_signed: bool) -> bool {
         let lost = match block {
             // The API refuses blank texts.
@@ -146,13 +146,13 @@ impl Said {
 
     fn message(&mut self, w: &mut Writer, message: &[Content]) {
         let Some(first) = message.first() else { return };
-        // Instructions can only stand above the messages; among them they are the user's words.
+        // Instructions must be above the messages; among them they become words of the user.
         if message.iter().any(|content| content.speaker == Speaker::System) {
             self.lost("speaker");
         }
         let blocks = match (self.sayable(message), first.blocks.as_slice()) {
             (Some(blocks), _) => blocks,
-            // Only the API can say what is wrong with a question without words.
+            // Only the API can report the fault of a question without words.
             (None, [text @ Block::Text(_)]) if first.speaker == Speaker::Human => vec![text],
             (None, _) => return,
         };

@@ -4,7 +4,7 @@ use super::{ID, either, schema, snake, thinking};
 use crate::json::{Extra, Raw, Val};
 use crate::request::{AnswerFormat, Request, ToolChoice};
 
-/// Puts what a configuration says into a request.
+/// Copies the values of a configuration into a request.
 pub(super) fn read(config: Val<'_>, request: &mut Request) {
     request.max_tokens = either(config, "maxOutputTokens").and_then(Val::as_u64);
     request.temperature = config.some("temperature").map(Raw::from);
@@ -27,13 +27,13 @@ fn format(config: Val<'_>) -> Option<AnswerFormat> {
     }
     match either(config, "responseMimeType")?.as_str().as_deref() {
         Some("application/json") => Some(AnswerFormat::Json),
-        // Plain text is what comes anyway.
+        // Plain text is the default.
         Some("text/plain") | None => None,
         Some(other) => Some(AnswerFormat::Other { wire: ID, raw: Raw::string(other) }),
     }
 }
 
-/// The configuration that came, with what is wanted differently now.
+/// The configuration that came, with the values that changed since.
 pub(super) fn write(request: &Request, came: Option<Val<'_>>, lost: &mut Vec<String>) -> Extra {
     let mut said = Request::default();
     if let Some(came) = came {
@@ -102,7 +102,7 @@ fn write_format(
     }
 }
 
-/// Which tool a `toolConfig` says must or may be called.
+/// The tool that a `toolConfig` demands or allows.
 pub(super) fn tool_choice(config: Val<'_>) -> Option<ToolChoice> {
     let calling = either(config, "functionCallingConfig").filter(|value| value.is_object())?;
     let mode = calling.text("mode")?.to_ascii_uppercase();

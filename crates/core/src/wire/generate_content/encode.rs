@@ -19,13 +19,13 @@ pub(super) struct Encoder {
     head: Head,
 }
 
-/// What all chunks share.
+/// The state that all chunks share.
 #[derive(Clone, Debug, Default)]
 struct Head {
     id: Option<String>,
     model: Option<String>,
     usage: Option<Usage>,
-    /// The token counts were not yet said.
+    /// The token counts were not yet written.
     has_news: bool,
     extra: Extra,
     error: Option<Problem>,
@@ -35,7 +35,7 @@ struct Head {
 #[derive(Clone, Debug, Default)]
 struct Lane {
     index: usize,
-    /// Whether something of the block that is open was said.
+    /// Whether a part of the open block was written.
     has_text: bool,
     refusal: String,
     finish: Option<Option<String>>,
@@ -102,7 +102,7 @@ impl Head {
         }
     }
 
-    /// What stands beside the candidates and was not said yet, and an error.
+    /// Writes the unwritten members beside the candidates, and the error.
     fn end(&mut self, is_finished: bool, out: &mut Vec<u8>) {
         let extra = std::mem::take(&mut self.extra);
         if !extra.is_empty() || (self.has_news && is_finished) {
@@ -125,7 +125,7 @@ impl Lane {
             }
             Event::TextDelta { delta, .. } => self.text(delta, head, out),
             Event::TextEnd { text, whole, .. } => self.end_text(text, whole, head, out),
-            // Arguments are said in one piece.
+            // Arguments are written in one piece.
             Event::ToolCallEnd { call, .. } => {
                 self.part(head, out, |w| call_part(w, call, true));
             }
@@ -217,9 +217,9 @@ impl Lane {
         self.part(head, out, |w| Parts::default().block(w, value));
     }
 
-    /// Says why it ended. Without a finish nobody said that the answer is over.
+    /// Writes the finish reason. Without a finish event, the answer gets no finish reason.
     fn end(&mut self, head: &mut Head, out: &mut Vec<u8>) {
-        // The wire has no place for a refusal of its own: it is what the model said.
+        // The wire has no place for a refusal of its own, so it becomes text of the model.
         let refusal = std::mem::take(&mut self.refusal);
         if !refusal.is_empty() {
             self.text(&refusal, head, out);

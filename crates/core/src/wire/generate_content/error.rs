@@ -4,7 +4,7 @@ use crate::json::{Val, Writer};
 use crate::problem::{Problem, ProblemCode};
 use crate::wire::{ErrorBody, error};
 
-/// Google's words for HTTP statuses; the first one of a status is the one that is written.
+/// Google's words for HTTP statuses; the first word of a status is written.
 const STATUSES: [(u16, &str); 14] = [
     (400, "INVALID_ARGUMENT"),
     (400, "FAILED_PRECONDITION"),
@@ -22,7 +22,7 @@ const STATUSES: [(u16, &str); 14] = [
     (504, "DEADLINE_EXCEEDED"),
 ];
 
-/// The provider's error, which this chunk or its `error` says in one of many shapes.
+/// The provider's error, in one of many shapes, in this chunk or its `error`.
 pub(super) fn of(chunk: Val<'_>) -> Option<Problem> {
     let said = chunk.some("error")?;
     Some(error::read(chunk).or_else(|| error::read(said)).unwrap_or_else(|| {
@@ -42,7 +42,7 @@ pub(super) fn write(w: &mut Writer, problem: &Problem) {
     });
 }
 
-/// The HTTP status and the word for what a provider calls the kind of its error.
+/// The HTTP status and Google's word for a provider's kind of error.
 fn code_of(word: &str) -> (u16, &str) {
     if let Some((code, status)) = STATUSES.iter().find(|(_, status)| *status == word) {
         return (*code, status);
@@ -68,7 +68,7 @@ fn code_of(word: &str) -> (u16, &str) {
 fn status_word(status: u16) -> &'static str {
     let known = STATUSES.iter().find(|(code, _)| *code == status);
     let other = match status {
-        // What is not paid for: Google has a word for what is used up, and none for money.
+        // Payment required: Google has a word for exhausted resources, but not for money.
         402 => "RESOURCE_EXHAUSTED",
         500.. => "INTERNAL",
         _ => "INVALID_ARGUMENT",

@@ -1,12 +1,11 @@
 //! Gemini's `generateContent` and `streamGenerateContent`, as AI Studio and Vertex speak it.
 //!
-//! A message is a list of parts. A part is text, a thought (`thought: true`), a call, media or something with
-//! no form of its own here; any of them may carry a `thoughtSignature`, which goes back on the very same part.
-//! Consecutive parts of one kind in a response are one block, and a signature ends it. The parts of a request
-//! are blocks one by one. Requests may spell their fields in camel case or in snake case; both are read.
+//! A message is a list of parts. A part is text, a thought (`thought: true`), a call, media or a part without a
+//! neutral form; any of them may carry a `thoughtSignature`, which goes back on the very same part. Consecutive parts
+//! of one kind in a response are one block, and a signature ends it. The parts of a request are blocks one by one.
+//! Requests may spell their fields in camel case or in snake case; both are read.
 //!
-//! Some facts about how something stood on the wire are kept as notes beside its fields; these are never written
-//! to the wire.
+//! Some facts about the original form are kept as notes beside the fields; these are never written to the wire.
 
 mod asked;
 mod config;
@@ -45,7 +44,7 @@ const ID: &str = "generate-content";
 /// The name under which thoughts come.
 const THOUGHT: &str = "thought";
 
-/// Note on a call: what stood where its arguments should be, if that was no object.
+/// Note on a call: the value in place of its arguments, if it was not an object.
 const ARGS: &str = "args";
 /// Note on an answer: the other fields of its candidate.
 const CANDIDATE: &str = "candidate";
@@ -53,11 +52,11 @@ const CANDIDATE: &str = "candidate";
 const INNER: &str = "inner";
 /// Note: the part had no text, not even an empty one.
 const NO_TEXT: &str = "no_text";
-/// Note on a thought: how many bytes each of the parts had that stood in one list and are one thought here.
+/// Note on a thought: the sizes in bytes of the parts that were in one list and are one thought here.
 const PARTS: &str = "parts";
-/// Note: the role as it stood, where it is not the usual one; `null` where there was none.
+/// Note: the original role, if it is not the usual one; `null` if there was none.
 const ROLE: &str = "role";
-/// Note: the declaration's field that its schema stood in.
+/// Note: the declaration's field for its schema.
 const SCHEMA: &str = "schema";
 /// Note: a new entry of `tools` begins here; its value are the other fields of the entry.
 const TOOL: &str = "tool";
@@ -134,7 +133,7 @@ impl Wire for GenerateContent {
     }
 
     fn is_thought(&self, other: &Other) -> bool {
-        // Such as an image on the way to the one that is the answer.
+        // For example an image that is a draft of the final one.
         other.raw.doc().root().bool(THOUGHT) == Some(true)
     }
 
@@ -166,8 +165,8 @@ const PLACES: [&[&str]; 8] = [
     &["projects", "*", "locations", "*", "publishers", "*", "models", "*"],
 ];
 
-/// The path of a model. Only the full name of a resource has several parts; every other name is one, whatever it has
-/// in it.
+/// The path of a model. Only the full name of a resource has several parts; every other name is one part, with all
+/// its characters.
 fn place(model: &str) -> String {
     let parts: Vec<&str> = model.split('/').collect();
     let is_full = |place: &&[&str]| {

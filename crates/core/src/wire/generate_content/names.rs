@@ -1,8 +1,8 @@
 //! Enumerations, which an answer spells as names or as numbers.
 //!
-//! Clients that speak the API by its protocol buffers ask for numbers (`$alt=json;enum-encoding=int`), and some servers
-//! send them unasked. The numbers are those of `google.ai.generativelanguage.v1beta`; Vertex AI counts some of them
-//! otherwise, so that only the numbers that mean the same on both become names.
+//! Clients that speak the API by its protocol buffers ask for numbers (`$alt=json;enum-encoding=int`), and some
+//! servers send them unasked. The numbers are from `google.ai.generativelanguage.v1beta`; Vertex AI uses other
+//! numbers for some of them, so only the numbers with the same meaning on both become names.
 
 use crate::json::{Doc, Raw, Val};
 use std::ops::Range;
@@ -122,7 +122,7 @@ fn name(enumeration: &Enumeration, value: Val<'_>) -> Option<&'static str> {
     enumeration.names.get(number).copied().filter(|_| is_shared)
 }
 
-/// The number of a name; of digits, which stand for a number without a name, themselves.
+/// The number of a name; digits stay unchanged, because they mean a number without a name.
 fn number(enumeration: &Enumeration, value: Val<'_>) -> Option<String> {
     let name = value.as_str()?;
     let known = enumeration.names.iter().position(|known| *known == name);

@@ -8,7 +8,7 @@ use crate::content::{
 use crate::json::{Extra, Raw, Val};
 use std::iter;
 
-/// What a part is.
+/// The kind of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PartKind {
     Call,
@@ -19,7 +19,7 @@ pub(super) enum PartKind {
     Thought,
 }
 
-/// Fields that any part may have beside what it is.
+/// Fields that parts of every kind may have.
 const BESIDE: [&str; 6] = [
     "mediaResolution",
     "partMetadata",
@@ -48,7 +48,7 @@ impl PartKind {
     }
 }
 
-/// The field that says what a part is.
+/// The field that shows the kind of a part.
 fn name(part: Val<'_>) -> Option<String> {
     let mut named = part.entries().filter(|(key, value)| {
         let is_beside =
@@ -58,7 +58,7 @@ fn name(part: Val<'_>) -> Option<String> {
     named.next().map(|(key, _)| key.into_owned())
 }
 
-/// The signature on a part; an empty one is none.
+/// The signature on a part; `None` if it is empty.
 pub(super) fn signature(part: Val<'_>) -> Option<String> {
     either(part, "thoughtSignature")?
         .as_str()
@@ -66,7 +66,7 @@ pub(super) fn signature(part: Val<'_>) -> Option<String> {
         .map(std::borrow::Cow::into_owned)
 }
 
-/// The other fields of a part, without what its neutral form says.
+/// The other fields of a part, without those in its neutral form.
 fn rest(part: Val<'_>, known: &[&str]) -> Extra {
     let mut known = known.to_vec();
     if signature(part).is_some() {
@@ -111,7 +111,7 @@ fn with_inner(mut extra: Extra, inner: &Extra) -> Extra {
     extra
 }
 
-/// Media, inline or by address; anything else as it stands.
+/// Media, inline or by address; other parts unchanged.
 pub(super) fn media(part: Val<'_>) -> Block {
     let (key, inner) = match (either(part, "inlineData"), either(part, "fileData")) {
         (Some(inner), None) => ("data", inner),
@@ -132,7 +132,7 @@ pub(super) fn media(part: Val<'_>) -> Block {
     })
 }
 
-/// A part as it stands, under the wire's name for it.
+/// A part in its original form, under the wire's name for it.
 pub(super) fn other(part: Val<'_>) -> Block {
     let kind = name(part).unwrap_or_else(|| "part".to_owned());
     Block::Other(Other::new(ID, kind, Raw::from(part)))

@@ -46,7 +46,7 @@ impl PartialArgs {
         let leaf = match value {
             Some(value) => Leaf::Raw(Raw::from(value)),
             None if arg.get("nullValue").is_some() => Leaf::Raw(Raw::null()),
-            // A leaf without a value only says that it will go on.
+            // A leaf without a value only announces that it will continue.
             None => return,
         };
         match old {
@@ -70,7 +70,7 @@ impl PartialArgs {
 /// A leaf with the way to it from the place that is written.
 type Under<'a> = (&'a [Step], &'a Leaf);
 
-/// Writes the leaves under one place. The depth is bounded by that of the paths.
+/// Writes the leaves under one place. The depth is at most the depth of the paths.
 fn write(w: &mut Writer, leaves: &[Under<'_>]) {
     if let Some((_, leaf)) = leaves.iter().rfind(|(path, _)| path.is_empty()) {
         return match leaf {
@@ -91,7 +91,7 @@ fn write(w: &mut Writer, leaves: &[Under<'_>]) {
         }
     }
     if matches!(groups.first(), Some((Step::At(_), _))) {
-        // What has no place in an array cannot be said here.
+        // An array cannot hold leaves without an index, so they come last.
         groups.sort_by_key(|(step, _)| match step {
             Step::At(at) => *at,
             Step::Key(_) => usize::MAX,
@@ -109,7 +109,7 @@ fn write(w: &mut Writer, leaves: &[Under<'_>]) {
     }
 }
 
-/// The steps of a path like `$.a[0]['b']`. What is no such path is taken for a name.
+/// The steps of a path like `$.a[0]['b']`. A text that is not such a path is taken for a name.
 fn steps(path: &str) -> Option<Vec<Step>> {
     let mut rest = path.strip_prefix('$').unwrap_or(path);
     let mut steps = Vec::new();

@@ -6,7 +6,7 @@ use crate::json::{Extra, Raw, Val};
 use crate::request::{Request, Tool};
 use crate::wire::RequestError;
 
-/// Reads a request body. The model and whether to stream stand in the path.
+/// Reads a request body. The model and the choice of streaming are part of the path.
 pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
     if !body.is_object() {
         return Err(RequestError::new("body", "the body must be a JSON object"));
@@ -54,7 +54,7 @@ fn canonical(key: &str) -> &str {
     ["generationConfig", "toolConfig"].into_iter().find(|name| snake(name) == key).unwrap_or(key)
 }
 
-/// The instructions above the conversation; what says nothing stays as it is.
+/// The instructions above the conversation; empty ones stay unchanged.
 fn instruction(value: Val<'_>) -> Result<Option<Content>, RequestError> {
     if let Some(text) = value.as_str() {
         return Ok(Some(Content::text(Speaker::System, text)));
@@ -64,7 +64,7 @@ fn instruction(value: Val<'_>) -> Result<Option<Content>, RequestError> {
     }
     let mut content = content(value, "systemInstruction")?;
     content.speaker = Speaker::System;
-    // A role says nothing here and is often absent, so it is kept whatever it is.
+    // A role has no meaning here and is often absent, so every role is kept.
     content.extra.notes.retain(|(name, _)| name != ROLE);
     if let Some(role) = value.get("role") {
         content.extra.note(ID, ROLE, Raw::from(role));
@@ -114,7 +114,8 @@ fn content(value: Val<'_>, at: &str) -> Result<Content, RequestError> {
     let mut content = Content::new(speaker, blocks);
     content.about_tools = speaker == Speaker::Human && has_odd_result;
     content.extra = Extra::collect(ID, value, &["parts", "role"]);
-    // One without parts is refused by the API, which is to say so; it is told from one that became empty.
+    // The API itself should refuse a content without parts. The note distinguishes it from a content that became
+    // empty here.
     if role.as_deref() != Some(usual_role(speaker)) || content.blocks.is_empty() {
         let role = value.get("role").map_or_else(Raw::null, Raw::from);
         content.extra.note(ID, ROLE, role);
@@ -122,7 +123,7 @@ fn content(value: Val<'_>, at: &str) -> Result<Content, RequestError> {
     Ok(content)
 }
 
-/// The names of a result; one of an odd form is kept as it stands.
+/// The names of a result; a result of an odd form is kept unchanged.
 const RESULTS: [&str; 2] = ["functionResponse", "function_response"];
 
 /// The parts of a content: a list, or a single one.
@@ -138,7 +139,7 @@ pub(super) fn usual_role(speaker: Speaker) -> &'static str {
     }
 }
 
-/// The tools of one entry: all its functions, or the entry as it stands.
+/// The tools of one entry: all its functions, or the entry unchanged.
 fn tools(entry: Val<'_>) -> Vec<Tool> {
     let names = ["functionDeclarations", "function_declarations"];
     let declared = names.iter().find_map(|name| entry.get(name));
@@ -174,7 +175,7 @@ fn declaration(value: Val<'_>, entry: Option<Raw>) -> Tool {
         }
         (Some(own), _) => {
             let plain = schema::plain(own);
-            // The same wire gets back what it wrote.
+            // The same wire gets back its own form.
             if plain.as_str() == own.raw() {
                 known.push("parameters");
                 mark = Some(Raw::string("parameters"));

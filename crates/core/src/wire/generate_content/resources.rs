@@ -1,7 +1,7 @@
-//! The places where Google's API resolves names.
+//! The places at which Google's API resolves names.
 //!
-//! Sources: the API references of Gemini (files, caches, file search stores, batches) and of Vertex AI (search engines,
-//! corpora, buckets; autumn 2026). Both spell members in camel or snake case.
+//! Sources: the API references of Gemini (files, caches, file search stores, batches) and of Vertex AI (search
+//! engines, corpora, buckets; autumn 2026). Both spell members in camel or snake case.
 
 use crate::wire::resource::Step::{Each, Member as M};
 use crate::wire::resource::{Kind, Place, Resources};

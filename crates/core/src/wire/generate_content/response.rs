@@ -9,7 +9,7 @@ use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
 use crate::wire::ending::Ending;
 
-/// The token counts that a usage object says.
+/// The token counts in a usage object.
 pub(super) fn counts(usage: Val<'_>) -> Usage {
     Usage {
         input_tokens: usage.u64("promptTokenCount"),
@@ -27,14 +27,14 @@ pub(super) fn counts(usage: Val<'_>) -> Usage {
     }
 }
 
-/// Writes token counts: the object that came if it is of this wire's form, else one with what is known.
+/// Writes token counts: the object that came if it has this wire's form, else one with the known counts.
 pub(super) fn usage(w: &mut Writer, usage: &Usage) {
     if let Some(raw) = &usage.raw
         && counts(raw.doc().root()) == *usage
     {
         return w.raw(raw);
     }
-    // Here the count of the candidates is without that of the thoughts.
+    // On this wire the count of the candidates excludes the thoughts.
     let output = usage.output_tokens_without_reasoning();
     w.object(|w| {
         for (key, count) in [
@@ -103,7 +103,7 @@ pub(super) fn write(answer: &Answer) -> String {
     w.finish()
 }
 
-/// Writes the members that stand beside the candidates.
+/// Writes the members beside the candidates.
 pub(super) fn tail(w: &mut Writer, counts: Option<&Usage>, model: Option<&str>, id: Option<&str>) {
     if let Some(counts) = counts {
         usage(w.key("usageMetadata"), counts);
@@ -118,7 +118,7 @@ fn candidate(w: &mut Writer, index: u64, answer: &Answer) {
         w.key("content").object(|w| {
             w.key("parts").array(|w| {
                 answer.blocks.iter().for_each(|block| parts.block(w, block));
-                // The wire has no place for a refusal of its own: it is what the model said.
+                // The wire has no place for a refusal of its own, so it becomes text of the model.
                 if let Some(refusal) = &answer.refusal {
                     parts.block(w, &Block::text(refusal));
                 }

@@ -2,7 +2,7 @@
 
 use crate::json::{Kind, Raw, Val, Writer};
 
-/// What the API's own kind of schema knows.
+/// The members of the API's own schema language.
 const OWN: [&str; 25] = [
     "anyOf",
     "default",
@@ -31,7 +31,7 @@ const OWN: [&str; 25] = [
     "max_items",
 ];
 
-/// Whether the API's own kind of schema can say all of this schema.
+/// Whether the API's own kind of schema can express all of this schema.
 pub(super) fn is_own(schema: Val<'_>) -> bool {
     schema.is_object()
         && schema.entries().all(|(key, value)| match key.as_ref() {
@@ -81,7 +81,7 @@ fn write(w: &mut Writer, schema: Val<'_>) {
                 "properties" => w.key("properties").object(|w| {
                     value.entries().for_each(|(key, value)| write(w.key(&key), value));
                 }),
-                // The API's counts are strings where they are 64 bits wide.
+                // The API's counts are strings if they are 64 bits wide.
                 "maxItems" | "maxLength" | "maxProperties" | "minItems" | "minLength"
                 | "minProperties" => {
                     let count = value.as_str().and_then(|count| count.parse().ok());

@@ -19,9 +19,9 @@ pub(super) struct Decoder {
     id: Option<String>,
     model: Option<String>,
     usage: Option<Raw>,
-    /// Something of the answer came, or nothing of it will.
+    /// A part of the answer came, or it is certain that none will come.
     has_come: bool,
-    /// The other fields of the response that were said.
+    /// The reported other fields of the response.
     fields: Extra,
     /// The prompt was refused, so that no candidate comes.
     is_blocked: bool,
@@ -34,7 +34,7 @@ pub(super) struct Decoder {
 struct Lane {
     index: usize,
     open: OpenBlocks,
-    /// The key of the latest block, and what kind it is while it is open.
+    /// The key of the latest block, and its kind while it is open.
     key: u64,
     kind: Option<PartKind>,
     /// The ends of the parts of the open thought without the last one, and its length.
@@ -42,16 +42,16 @@ struct Lane {
     len: usize,
     /// No part of the current list was read.
     is_first: bool,
-    /// The arguments of the open call, where they come in pieces.
+    /// The arguments of the open call, if they come in pieces.
     args: PartialArgs,
     finish: Option<String>,
-    /// The number 0 stood in the place of the reason.
+    /// The reason was the number 0.
     is_unspecified: bool,
     /// The other fields of the candidate.
     fields: Extra,
 }
 
-/// More candidates than this are a hostile upstream's; they share the last one.
+/// A hostile upstream may send more candidates; they share the last one.
 const MAX_LANES: usize = 128;
 
 /// The fields of a response that have a name here.
@@ -184,7 +184,7 @@ impl Decoder {
         &mut self.lanes[at]
     }
 
-    /// Ends what is open. A `whole` response is complete even where it does not say why it ended.
+    /// Ends all open blocks. A `whole` response is complete even without a finish reason.
     fn finish(&mut self, whole: bool, sink: &mut dyn Sink) {
         let is_failed = self.error.is_some();
         let is_empty = self.lanes.is_empty();
@@ -217,7 +217,7 @@ fn in_lane(index: usize, sink: &mut dyn Sink) -> impl FnMut(Event<'_>) {
 }
 
 impl Lane {
-    /// Whether anything of it came, be it no more than the reason why nothing did.
+    /// Whether any part of it came, even if only a finish reason.
     fn has_come(&self) -> bool {
         self.open.has_any() || self.finish.is_some()
     }
@@ -292,7 +292,7 @@ impl Lane {
         }
     }
 
-    /// A call. Where its arguments come in pieces, the pieces after the first have no name.
+    /// A call. If its arguments come in pieces, the pieces after the first have no name.
     fn call(&mut self, value: Val<'_>, sink: &mut dyn Sink) {
         let Some(inner) = either(value, "functionCall") else { return };
         let is_more = self.kind == Some(PartKind::Call) && inner.some("name").is_none();
@@ -336,7 +336,7 @@ impl Lane {
         }
     }
 
-    /// Says the arguments that came in pieces.
+    /// Reports the arguments that came in pieces.
     fn say_args(&mut self, sink: &mut dyn Sink) {
         let args = std::mem::take(&mut self.args);
         if !args.is_empty() {

@@ -8,7 +8,7 @@ use crate::settings::Effort;
 /// The members that have a meaning here.
 const NAMES: [&str; 3] = ["includeThoughts", "thinkingBudget", "thinkingLevel"];
 
-/// What a configuration says in neutral words.
+/// The meaning of a configuration in the neutral form.
 pub(super) fn read(config: Option<Val<'_>>) -> ReasoningAsk {
     let Some(config) = config else { return ReasoningAsk::default() };
     let budget = either(config, "thinkingBudget");
@@ -31,7 +31,7 @@ pub(super) fn read(config: Option<Val<'_>>) -> ReasoningAsk {
     }
 }
 
-/// The configuration for what is wanted: what came, unless something else is wanted now.
+/// The configuration for a request: the caller's own, unless its meaning has changed.
 pub(super) fn write(
     request: &Request,
     came: Option<Val<'_>>,
@@ -63,7 +63,7 @@ pub(super) fn write(
     (!is_empty).then(|| Raw::build(|w| w.object(|w| w.extra(&out, ID))))
 }
 
-/// The configuration with its names in camel case, so that what is said of a model later finds them.
+/// The configuration with its names in camel case, so that later code finds them.
 pub(super) fn camel(config: &Raw) -> Raw {
     let doc = config.doc();
     let named = |key: &str| NAMES.into_iter().find(|name| snake(name) == key);
@@ -115,7 +115,7 @@ fn amount(request: &Request, lost: &mut Vec<String>) -> (Option<i64>, Option<&'s
     }
 }
 
-/// The budget that stands for an effort, as the API itself maps them for its OpenAI-compatible clients.
+/// The budget for an effort, as the API itself maps them for its OpenAI-compatible clients.
 fn budget(effort: Effort) -> Option<i64> {
     match effort {
         Effort::None => None,

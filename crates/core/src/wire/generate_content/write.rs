@@ -8,7 +8,7 @@ use crate::json::{Doc, Extra, Raw, Val, Writer};
 use crate::request::{Request, Tool};
 use crate::wire::{Dialect, Written};
 
-/// Writes a request body. The model and whether to stream stand in the path.
+/// Writes a request body. The model and the choice of streaming are part of the path.
 pub(super) fn request(request: &Request, dialect: &Dialect) -> Written {
     let refused = |key: &str| dialect.refuses.contains(&key);
     let mut lost = lost_fields(request);
@@ -46,7 +46,7 @@ fn generation_config(w: &mut Writer, request: &Request, lost: &mut Vec<String>) 
     let config = config::write(request, doc.as_ref().map(Doc::root), lost);
     match came {
         _ if !config.is_empty() => w.key("generationConfig").object(|w| w.extra(&config, ID)),
-        // Nothing was wanted, in whatever form that was said.
+        // The configuration was empty, and its form is kept.
         Some(came) if came.doc().root().entries().count() == 0 => {
             w.field_raw("generationConfig", came);
         }
@@ -64,7 +64,7 @@ fn lost_fields(request: &Request) -> Vec<String> {
     lost
 }
 
-/// Writes what the system says: this wire has one place for it, above all messages.
+/// Writes the system messages: this wire has one place for them, above all messages.
 fn instruction(w: &mut Writer, contents: &[Content], parts: &mut Parts<'_>) {
     let mut said = contents.iter().filter(|content| content.speaker == Speaker::System).peekable();
     let Some(first) = said.peek().copied() else { return };
@@ -96,7 +96,7 @@ fn joins(first: &Content, next: &Content) -> bool {
     is_foreign(first) && is_foreign(next)
 }
 
-/// Writes messages as one content. The API refuses one without parts, so none is written where nothing was said.
+/// Writes messages as one content. The API refuses a content without parts, so an empty content is left out.
 fn content(w: &mut Writer, turn: &[&Content], parts: &mut Parts<'_>) {
     let Some(first) = turn.first() else { return };
     let said = Raw::build(|w| {
@@ -163,7 +163,7 @@ fn function(w: &mut Writer, tool: &Tool) {
     });
 }
 
-/// The field that a schema goes into: the one it came in, or one that can say all of it.
+/// The field for a schema: the field that it came in, or a field that can express the whole schema.
 fn schema_field(extra: &Extra, schema: &Raw) -> String {
     let came =
         extra.noted(ID, SCHEMA).and_then(|key| Some(key.doc().root().as_str()?.into_owned()));

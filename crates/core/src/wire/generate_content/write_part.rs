@@ -8,17 +8,17 @@ use crate::json::{Extra, Raw, Writer};
 use crate::wire::Dialect;
 use crate::wire::tool_result::{Parted, heading};
 
-/// Writes parts into an open array. Each block is a part of its own: what is signed is never merged.
+/// Writes parts into an open array. Each block becomes a part of its own, because signed parts must not be merged.
 #[derive(Debug, Default)]
 pub(super) struct Parts<'a> {
     dialect: Option<&'a Dialect>,
-    /// The calls that were written, by id, for results that do not say which tool they are of.
+    /// The written calls, by id, for results that do not name their tool.
     calls: Vec<(Option<String>, String)>,
     /// How many results without an id and a name were written; they are paired in order.
     nameless: usize,
-    /// Media of results that stand behind them.
+    /// Media of results that follow the results.
     behind: Vec<Block>,
-    /// What could not be said.
+    /// Blocks that the wire cannot express.
     pub(super) lost: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Parts<'a> {
         Parts { dialect: Some(dialect), ..Parts::default() }
     }
 
-    /// Writes a block as a part, if it can be said.
+    /// Writes a block as a part, if the wire can express it.
     pub(super) fn block(&mut self, w: &mut Writer, block: &Block) {
         match block {
             Block::Media(media) => media_part(w, media),
@@ -55,7 +55,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// A thought. One with neither text nor signature cannot be said.
+    /// A thought. The wire cannot express a thought with neither text nor signature.
     fn thought(&mut self, w: &mut Writer, thinking: &Thinking) {
         if thinking.thought.is_empty() && thinking.signature.is_none() {
             return self.lose("thinking");
@@ -65,7 +65,7 @@ impl<'a> Parts<'a> {
         for (at, text) in parts.into_iter().enumerate() {
             match at == last {
                 true => thought_part(w, &Thinking { thought: text.to_owned(), ..thinking.clone() }),
-                // The last part carries all that is no text.
+                // The last part carries all members other than the text.
                 false => thought_part(w, &Thinking::new(text, THOUGHT)),
             }
         }
@@ -74,7 +74,7 @@ impl<'a> Parts<'a> {
     fn result(&mut self, w: &mut Writer, result: &ToolResponse) {
         let name = match &result.name {
             Some(name) => Some(name.clone()),
-            // The API wants a name; where this wire came without one, that stays.
+            // The API wants a name; a result of this wire that came without one stays so.
             None if result.extra.wire == Some(ID) => None,
             None => self.name_of(result.call_id.as_deref()),
         };
@@ -109,7 +109,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Writes the media of a result into its parts, and keeps for behind it what has no place there.
+    /// Writes the media of a result into its parts, and keeps unsupported media for a place behind it.
     fn media(&mut self, w: &mut Writer, result: &ToolResponse, name: Option<&str>) {
         let ToolResult::Blocks(blocks) = &result.result else { return };
         let takes = self.dialect.is_none_or(|dialect| !dialect.media_behind_results);
@@ -131,7 +131,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Writes the media that stand behind the results.
+    /// Writes the media that follow the results.
     pub(super) fn media_behind(&mut self, w: &mut Writer) {
         for block in std::mem::take(&mut self.behind) {
             self.block(w, &block);
@@ -203,7 +203,7 @@ fn inner_fields(w: &mut Writer, extra: &Extra) {
     }
 }
 
-/// The text of a part; where there was none, none is written.
+/// The text of a part. A part that came without text is written without text.
 fn text_field(w: &mut Writer, text: &str, extra: &Extra) {
     match extra.noted(ID, NO_TEXT) {
         Some(was) if text.is_empty() && was.as_str() == "null" => w.key("text").null(),
@@ -231,7 +231,7 @@ pub(super) fn thought_part(w: &mut Writer, thinking: &Thinking) {
     });
 }
 
-/// Writes a function call; its signature stands beside it and not in it.
+/// Writes a function call; its signature is a member beside it, not inside it.
 pub(super) fn call_part(w: &mut Writer, call: &ToolCall, has_id: bool) {
     w.object(|w| {
         w.key("functionCall").object(|w| {

@@ -6,7 +6,7 @@ use crate::json::{Extra, Raw, Val};
 use crate::request::{AnswerFormat, ReasoningAsk, Request, ToolChoice};
 use crate::settings::Effort;
 
-/// What a configuration says in neutral words.
+/// The meaning of a configuration in the neutral form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Config {
     max_tokens: Option<u64>,
@@ -41,7 +41,7 @@ impl Config {
         }
     }
 
-    /// What a request wants.
+    /// The configuration that a request asks for.
     pub(super) fn of(request: &Request) -> Self {
         Config {
             max_tokens: request.max_tokens,
@@ -55,7 +55,7 @@ impl Config {
         }
     }
 
-    /// Puts what was read into a request.
+    /// Copies the values into a request.
     pub(super) fn apply(self, request: &mut Request) {
         request.max_tokens = self.max_tokens;
         request.temperature = self.temperature;
@@ -70,7 +70,7 @@ impl Config {
         };
     }
 
-    /// The configuration that came, with what is wanted differently now.
+    /// The configuration that came, with the values that changed since.
     pub(super) fn write(&self, came: Option<&Raw>, lost: &mut Vec<String>) -> Extra {
         let doc = came.map(Raw::doc);
         let root = doc.as_ref().map(crate::json::Doc::root);
@@ -153,7 +153,7 @@ fn choice_raw(choice: &ToolChoice, lost: &mut Vec<String>) -> Option<Raw> {
     })
 }
 
-/// The form of the answer that `response_format` asks for: JSON, or anything else as it stands.
+/// The form of the answer that `response_format` asks for: JSON, or another form unchanged.
 pub(super) fn format(value: Val<'_>) -> AnswerFormat {
     let only = if value.is_array() && value.items().count() == 1 {
         value.items().next().unwrap_or(value)
@@ -193,7 +193,7 @@ pub(super) fn format_raw(format: &AnswerFormat, lost: &mut Vec<String>) -> Optio
     }))
 }
 
-/// A mark that something was there, for fields whose neutral form would be silent about it.
+/// Marks the presence of a field that its neutral form would not show.
 pub(super) fn mark(extra: &mut Extra, key: &str) {
     extra.note(ID, key, flag());
 }

@@ -27,7 +27,7 @@ struct Steady {
     started: bool,
     /// How many steps have begun.
     steps: u64,
-    /// Whether something of the block that is open was said.
+    /// Whether a part of the open block was written.
     has_text: bool,
     has_calls: bool,
     usage: Option<Usage>,
@@ -266,7 +266,7 @@ impl Steady {
 
     fn end(&mut self, out: &mut Vec<u8>) {
         self.start(out);
-        // The wire has no place for a refusal of its own: it is what the model said.
+        // The wire has no place for a refusal of its own, so it becomes text of the model.
         let refusal = std::mem::take(&mut self.refusal);
         if !refusal.is_empty() {
             self.begin(out, |w| w.field_str("type", "model_output"));
@@ -276,7 +276,7 @@ impl Steady {
         if let Some(problem) = self.error.take() {
             return self.say("error", out, |w| write_error(w, &problem));
         }
-        // Without a finish nobody said that the answer is over: the stream stays without its end.
+        // Without a finish event, the end of the answer is uncertain, so the stream gets no end.
         let Some(word) = self.finish.take() else { return };
         let word = status(word.as_deref(), self.has_calls).to_owned();
         let (id, model) = (self.id.take(), self.model.take());

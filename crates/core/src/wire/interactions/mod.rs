@@ -1,10 +1,10 @@
 //! The Gemini Interactions API.
 //!
-//! An interaction is a list of steps: `user_input`, `thought`, `model_output`, `function_call`,
-//! `function_result` and server-side calls and results. A thought's signature goes back with its step.
+//! An interaction is a list of steps: `user_input`, `thought`, `model_output`, `function_call`, `function_result` and
+//! server-side calls and results. A thought's signature goes back with its step.
 //!
-//! Some facts about how a step stood on the wire are kept as notes beside its fields; these are never written to
-//! the wire.
+//! Some facts about the original form of a step are kept as notes beside its fields; these are never written to the
+//! wire.
 
 mod config;
 mod encode;
@@ -37,11 +37,11 @@ const ID: &str = "interactions";
 /// The name under which thoughts come.
 const THOUGHT: &str = "thought";
 
-/// Note: the value of this field was a bare value where a list could stand.
+/// Note: the value of this field was a bare value instead of a list.
 const BARE: &str = "bare";
-/// Note: the request's input was a bare value where a list could stand.
+/// Note: the request's input was a bare value instead of a list.
 const BARE_INPUT: &str = "bare_input";
-/// Note: the content stood in the input without a step around it.
+/// Note: the content was in the input without a step around it.
 const LOOSE: &str = "loose";
 /// Note: this part continues the step of the part before it.
 const MORE: &str = "more";

@@ -37,7 +37,7 @@ pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
                 request.stream = value.as_bool().unwrap_or_default();
                 request.stream
             }
-            // Plain instructions stand above all messages; anything else stays as it is.
+            // Plain instructions are a message above all others; other instructions stay unchanged.
             "system_instruction" => value.as_str().is_some(),
             _ => false,
         };
@@ -128,7 +128,7 @@ fn model_step(value: Val<'_>) -> Block {
     }
 }
 
-/// A thought; the summary is kept as it stands where the text alone would not rebuild it.
+/// A thought; the summary is kept unchanged if the text alone would not rebuild it.
 fn thought(value: Val<'_>) -> Block {
     let (thinking, thought) = step::thought(value);
     let mut thinking = Thinking { thought, ..thinking };
@@ -149,7 +149,7 @@ fn call(value: Val<'_>) -> Block {
     Block::ToolCall(call)
 }
 
-/// Keeps a member as it stands unless its neutral form says all of it.
+/// Keeps a member unchanged unless its neutral form expresses all of it.
 fn keep(extra: &mut Extra, value: Val<'_>, key: &str, is_said: bool) {
     if let Some(member) = value.get(key).filter(|_| !is_said) {
         extra.insert(ID, key, Raw::from(member));
@@ -170,7 +170,7 @@ fn user_input(value: Val<'_>) -> Content {
     };
     let is_result = |block: &Block| matches!(block, Block::ToolResponse(_));
     if content.blocks.iter().any(is_result) {
-        // Results that stand inside a step of the person go back into one.
+        // Results inside a step of the person go back into one.
         mark(&mut content.extra, STEP);
         if content.blocks.iter().all(is_result) {
             content.speaker = Speaker::Tool;
@@ -183,7 +183,7 @@ fn user_input(value: Val<'_>) -> Content {
     content
 }
 
-/// Whether a result that has no form of its own here stands in what the person says.
+/// Whether a message of the person contains a result that has no neutral form.
 fn has_odd_result(content: &Content) -> bool {
     let is_odd = |block: &Block| matches!(block, Block::Other(it) if it.kind == "function_result");
     content.speaker == Speaker::Human && content.blocks.iter().any(is_odd)
@@ -209,7 +209,7 @@ fn part(value: Val<'_>) -> Block {
     }
 }
 
-/// The contents of the model. Each part but the first says that it continues the step.
+/// The contents of the model. Each part but the first has a note that it continues the step.
 fn output(value: Val<'_>) -> Vec<Block> {
     let Some(content) = value.get("content") else { return vec![step::other(value)] };
     let is_text = content.as_str().is_some();

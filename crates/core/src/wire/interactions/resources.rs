@@ -1,4 +1,4 @@
-//! The places where the Interactions API resolves ids and names.
+//! The places at which the Interactions API resolves ids and names.
 //!
 //! Source: Google's API reference of Interactions (autumn 2026).
 

@@ -1,4 +1,4 @@
-//! Whole interactions, and what an interaction says at its end.
+//! Whole interactions, and the members at the end of an interaction.
 
 use super::ID;
 use super::stream::Decoder;
@@ -49,7 +49,7 @@ pub(super) fn end(interaction: Val<'_>, sink: &mut dyn Sink) {
     sink.event(Event::Finish { finish_reason: status.as_deref(), model: model.as_deref() });
 }
 
-/// The token counts that a usage object says.
+/// The token counts in a usage object.
 fn counts(usage: Val<'_>) -> Usage {
     Usage {
         input_tokens: usage.u64("total_input_tokens"),
@@ -69,7 +69,7 @@ fn counts(usage: Val<'_>) -> Usage {
     }
 }
 
-/// The provider's error, which this body or its `error` says in one of many shapes.
+/// The provider's error, in one of many shapes, in this body or its `error`.
 pub(super) fn error_of(body: Val<'_>) -> Problem {
     let said = error::read(body).or_else(|| error::read(body.some("error")?));
     said.unwrap_or_else(|| {
@@ -98,7 +98,7 @@ pub(super) fn write(answer: &Answer) -> String {
         w.key("steps").array(|w| {
             let mut steps = Steps::answer();
             steps.blocks(w, &answer.blocks);
-            // The wire has no place for a refusal of its own: it is what the model said.
+            // The wire has no place for a refusal of its own, so it becomes text of the model.
             if let Some(refusal) = &answer.refusal {
                 steps.blocks(w, &[Block::text(refusal)]);
             }
@@ -142,7 +142,7 @@ pub(super) fn tail(w: &mut Writer, counts: Option<&Usage>, extra: &Extra) {
     w.extra(extra, ID);
 }
 
-/// Writes token counts: the object that came if it is of this wire's form, else one with what is known.
+/// Writes token counts: the object that came if it has this wire's form, else one with the known counts.
 fn usage(w: &mut Writer, usage: &Usage) {
     if let Some(raw) = &usage.raw
         && counts(raw.doc().root()) == *usage

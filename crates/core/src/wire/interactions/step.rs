@@ -5,10 +5,10 @@ use crate::content::{Block, Media, MediaSource, Other, Parameters, Text, Thinkin
 use crate::json::{Extra, Raw, Val};
 use crate::wire::open::{OpenOther, Part};
 
-/// What a step is.
+/// The kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepKind {
-    /// Contents of the model, or content that stands without a step around it.
+    /// Contents of the model, or content without a step around it.
     Output,
     /// A thought.
     Thought,
@@ -32,7 +32,7 @@ impl StepKind {
     }
 }
 
-/// The signature of a step; an empty one is none.
+/// The signature of a step; `None` if it is empty.
 fn signature(step: Val<'_>) -> Option<String> {
     step.string("signature").filter(|signature| !signature.is_empty())
 }
@@ -59,14 +59,14 @@ pub(super) fn thought(step: Val<'_>) -> (Thinking, String) {
     (thinking, texts)
 }
 
-/// Whether a content is text and nothing else.
+/// Whether a content has only a type and a text.
 pub(super) fn is_plain_text(content: Val<'_>) -> bool {
     content.text("type").is_some_and(|kind| kind == "text")
         && content.text("text").is_some()
         && content.entries().count() == 2
 }
 
-/// A function call with the arguments that stand on its step.
+/// A function call with the arguments of its step.
 pub(super) fn call(step: Val<'_>) -> ToolCall {
     let parameters = match step.some("arguments") {
         Some(arguments) => match arguments.as_str() {
@@ -100,7 +100,7 @@ pub(super) fn other_part(step: Val<'_>) -> Part {
     Part::Other(OpenOther::new(ID, kind, Raw::from(step)))
 }
 
-/// An image, a sound, a video or a document, inline or by address; anything else as it stands.
+/// An image, a sound, a video or a document, inline or by address; other contents unchanged.
 pub(super) fn media(content: Val<'_>) -> Block {
     let source = match (content.string("data"), content.string("uri")) {
         (Some(data), None) => MediaSource::Data(data),
@@ -123,7 +123,7 @@ pub(super) fn media(content: Val<'_>) -> Block {
     Block::Media(Media { media_type, source, extra })
 }
 
-/// A step or content as it stands, under the wire's name for it.
+/// A step or content in its original form, under the wire's name for it.
 pub(super) fn other(step: Val<'_>) -> Block {
     let kind = step.string("type").unwrap_or_else(|| "step".to_owned());
     Block::Other(Other::new(ID, kind, Raw::from(step)))

@@ -30,12 +30,12 @@ pub(super) struct Decoder {
 struct Step {
     index: u64,
     kind: StepKind,
-    /// The key of its latest block, and what that is.
+    /// The key and kind of its latest block.
     key: u64,
     is_text: bool,
 }
 
-/// More names of unknown events than this are not told apart.
+/// More names of unknown events than this are not distinguished.
 const MAX_UNKNOWN: usize = 16;
 
 /// Keys of blocks are those of their step times this, plus their place in it.
@@ -117,7 +117,7 @@ impl Decoder {
         self.begin(index, step, sink);
     }
 
-    /// Begins a step with what stands on it.
+    /// Begins a step with the members of its start.
     pub(super) fn begin(&mut self, index: u64, step: Val<'_>, sink: &mut dyn Sink) {
         let kind = StepKind::of(step);
         let key = index.saturating_mul(PARTS);

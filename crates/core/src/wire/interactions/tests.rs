@@ -1,4 +1,4 @@
-//! What recorded traffic and the fixtures do not show.
+//! Cases that recorded traffic and the fixtures do not have.
 
 use super::Interactions;
 use crate::answer::Answer;

@@ -54,7 +54,7 @@ fn lost_fields(request: &Request) -> Vec<String> {
     lost
 }
 
-/// Writes what the system says: this wire has one place for it, above all messages.
+/// Writes the system messages: this wire has one place for them, above all messages.
 fn instructions(w: &mut Writer, contents: &[Content]) {
     let texts: Vec<String> = contents
         .iter()
@@ -101,7 +101,7 @@ fn tool(w: &mut Writer, tool: &Tool, lost: &mut Vec<String>) {
     }
 }
 
-/// Writes the form of the answer: what came, unless another one is wanted now.
+/// Writes the form of the answer: the object that came, unless its meaning has changed.
 fn format(w: &mut Writer, request: &Request, lost: &mut Vec<String>) {
     let came = request.extra.get(ID, "response_format");
     let doc = came.map(Raw::doc);

@@ -11,14 +11,14 @@ use crate::wire::tool_result::{Parted, heading, holds_results, spoken};
 /// Writes steps into an open array.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
-    /// The calls that were written, by id, for results that do not say which tool they are of.
+    /// The written calls, by id, for results that do not name their tool.
     calls: Vec<(String, String)>,
     /// How many calls and results without an id were written; they are paired in order.
     nameless_calls: usize,
     nameless_results: usize,
-    /// Media of results that stand behind them.
+    /// Media of results that follow the results.
     behind: Vec<Block>,
-    /// What could not be said.
+    /// Blocks that the wire cannot express.
     pub(super) lost: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ impl Steps {
         });
     }
 
-    /// A message that stood as a turn with a role.
+    /// A message that came as a turn with a role.
     fn turn(&mut self, w: &mut Writer, content: &Content) {
         w.object(|w| {
             w.field_str("role", if content.speaker == Speaker::Ai { "model" } else { "user" });
@@ -160,7 +160,7 @@ impl Steps {
         }
     }
 
-    /// A thought step. One with neither text nor signature cannot be said.
+    /// A thought step. The wire cannot express a thought with neither text nor signature.
     fn thought(&mut self, w: &mut Writer, thinking: &Thinking) {
         let has_fields = !thinking.extra.of(ID).is_empty();
         if thinking.thought.is_empty() && thinking.signature.is_none() && !has_fields {
@@ -208,7 +208,7 @@ impl Steps {
         let is_foreign = result.extra.wire != Some(ID);
         let known = || self.calls.iter().rfind(|(call, _)| *call == id);
         let name = result.name.clone().or_else(|| {
-            // Where the wire came with one it was said; a result from elsewhere gets that of its call.
+            // A result of this wire keeps its own name; a result from another wire gets the name of its call.
             if is_foreign { known().map(|(_, name)| name.clone()) } else { None }
         });
         w.object(|w| {

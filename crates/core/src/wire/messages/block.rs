@@ -49,7 +49,7 @@ pub(super) fn tool_use(w: &mut Writer, id: &str, call: &ToolCall, input: &Raw) {
     });
 }
 
-/// The arguments as the object that this wire wants; text that is no JSON stands in its member `input`.
+/// The arguments as an object, which this wire demands; text that is not JSON goes into its member `input`.
 pub(super) fn input_object(parameters: &Parameters) -> Raw {
     match parameters {
         Parameters::Json(raw) => raw.clone(),
@@ -66,31 +66,31 @@ pub(super) fn extra(w: &mut Writer, fields: &[(String, Raw)]) {
     }
 }
 
-/// A block's `type` is no unknown member, so as one it can only be our mark: this stood on this wire just so,
-/// and nothing is added to it or left out.
+/// The key of our mark for a block that came from this wire exactly so, with no member added or left out. A block's
+/// `type` is never an unknown member, so this key cannot clash.
 const MARK: &str = "type";
 
 /// The `type` in the mark of an empty text that is no block but all of a message's content.
 pub(super) const STRING: &str = "";
 
-/// Whether a text has nothing but its text, so that it can be a content without being a block.
+/// Whether a text has no other members, so that it can be a content without being a block.
 pub(super) fn is_bare(text: &Text) -> bool {
     let mark = |(key, raw): &(String, Raw)| key == MARK && raw.as_str() == "\"\"";
     text.extra.of(ID).iter().all(mark)
 }
 
-/// Marks a block as one that stood on this wire just so.
+/// Marks a block as unchanged since it came from this wire.
 pub(super) fn mark_verbatim(extra: &mut Extra, kind: &str) {
     extra.insert(ID, MARK, Raw::string(kind));
 }
 
-/// Whether a block stood on this wire just so.
+/// Whether a block came from this wire exactly so.
 pub(super) fn is_verbatim(extra: &Extra) -> bool {
     extra.get(ID, MARK).is_some()
 }
 
-/// Writes token counts: as they came where they came on this wire, else in its words. The wire cannot say that
-/// a count is unknown, so the two that it demands are 0 then.
+/// Writes token counts: unchanged if they came on this wire, else in its words. The wire cannot express an unknown
+/// count, so an unknown one of the two demanded counts is written as 0.
 pub(super) fn usage(w: &mut Writer, usage: Option<&Usage>) {
     let nothing = Usage::default();
     let usage = usage.unwrap_or(&nothing);

@@ -14,8 +14,8 @@ use crate::wire::ending::Ending;
 use crate::wire::serial::Serial;
 use crate::wire::tool_ids::{CallIds, NAMELESS_ANSWER};
 
-/// Writes a whole response. An answer without an id or a model gets empty ones: this wire demands them, and
-/// whoever knows better ones says so before.
+/// Writes a whole response. An answer without an id or a model gets empty ones: this wire demands them, and a caller
+/// that knows better ones sets them before.
 pub(super) fn write_response(answer: &Answer) -> String {
     let mut w = Writer::new();
     w.object(|w| {
@@ -40,7 +40,7 @@ fn head(w: &mut Writer, id: Option<&str>, model: Option<&str>) {
 }
 
 fn content(w: &mut Writer, answer: &Answer) {
-    // What a model says before its calls, and a refusal beside the content, are text here.
+    // Words of the model before its calls, and a refusal beside the content, are text here.
     let mut plan = answer.tool_plan.as_deref();
     let mut ids = CallIds::of(answer.response_id.as_deref());
     for block in &answer.blocks {
@@ -59,7 +59,7 @@ fn content(w: &mut Writer, answer: &Answer) {
             Block::ToolCall(call) => {
                 let id = ids.next(call.id.as_deref());
                 match &call.parameters {
-                    // Broken arguments stay recognisable: no object, but the text as it came.
+                    // Broken arguments stay recognisable: the original text instead of an object.
                     Parameters::Invalid(broken) => tool_use(w, &id, call, &Raw::string(broken)),
                     Parameters::Free(_) | Parameters::Json(_) => {
                         tool_use(w, &id, call, &input_object(&call.parameters));
@@ -71,7 +71,7 @@ fn content(w: &mut Writer, answer: &Answer) {
             Block::Other(_) | Block::Media(_) | Block::ToolResponse(_) => {}
         }
     }
-    // Where the details stand beside it, they say it.
+    // The details, if they are present, already contain the refusal.
     let is_detailed = answer.extra.get(ID, REFUSAL_DETAILS).is_some();
     for rest in [plan, answer.refusal.as_deref().filter(|_| !is_detailed)].into_iter().flatten() {
         text(w, &Text::new(rest));
@@ -88,7 +88,7 @@ fn stop_reason(word: Option<&str>, has_calls: bool) -> &str {
     // Some providers write an empty word.
     let word = word.filter(|word| !word.is_empty());
     match (word, Ending::of_answer(word, has_calls)) {
-        // The wire's own words stand, whatever else the answer holds.
+        // The wire's own words are kept, for every content of the answer.
         (Some("end_turn"), _) | (_, Some(Ending::Complete)) => "end_turn",
         (_, Some(Ending::ContextFull)) => "model_context_window_exceeded",
         (_, Some(Ending::Length)) => "max_tokens",
@@ -144,7 +144,7 @@ struct Stream {
     stop_sequence: Option<String>,
     /// The answer ended as it should.
     finish: Option<Option<String>>,
-    /// An error was written; nothing may follow it.
+    /// An error was written, so all further events are ignored.
     failed: bool,
 }
 
@@ -154,7 +154,7 @@ impl Stream {
             return;
         }
         match event {
-            // What kind of block a thought becomes shows with its first text or its end.
+            // The kind of block for a thought is known only with its first text or its end.
             Event::ThinkingStart { .. } => {}
             Event::ThinkingDelta { delta, .. } => {
                 self.open(out, |w| thinking(w, &Thinking::default()));
@@ -252,7 +252,7 @@ impl Stream {
         });
     }
 
-    /// Writes the end of a block. Members of it that were not known at its start stand here.
+    /// Writes the end of a block. It contains the members that were unknown at the block's start.
     fn close<'f>(&mut self, out: &mut Vec<u8>, late: impl Iterator<Item = &'f (String, Raw)>) {
         send("content_block_stop", out, |w| {
             w.field_u64("index", self.next);
@@ -348,7 +348,7 @@ impl Stream {
         self.close(out, [].iter());
     }
 
-    /// Says what the model said before its calls, as text.
+    /// Writes the model's words before its calls, as text.
     fn say_plan(&mut self, out: &mut Vec<u8>) {
         let plan = std::mem::take(&mut self.plan);
         self.say(&plan, out);
@@ -406,7 +406,7 @@ fn late_members<'f>(
     extra.of(ID).iter().filter(move |(key, _)| !told.contains(&key.as_str()))
 }
 
-/// Writes one server-sent event; `body` writes what stands beside its type.
+/// Writes one server-sent event; `body` writes the members beside its type.
 fn send(kind: &str, out: &mut Vec<u8>, body: impl FnOnce(&mut Writer)) {
     let mut w = Writer::new();
     w.object(|w| {

@@ -19,7 +19,7 @@ const ERROR_TYPES: &[&str] = &[
     "timeout_error",
 ];
 
-/// Writes an error body. Clients branch on `type`, so it is one of the wire's words; another code stands beside it.
+/// Writes an error body. Clients branch on `type`, so it is a word of the wire; another code goes into `code`.
 pub(super) fn write(error: &ErrorBody) -> String {
     let own = ERROR_TYPES.contains(&error.code.as_str());
     let kind = if own { error.code.as_str() } else { type_of(error.status) };
@@ -51,7 +51,8 @@ fn type_of(status: u16) -> &'static str {
     }
 }
 
-/// Writes the member `error` of a stream's error event. A finding that stands at one of the wire's words has it.
+/// Writes the member `error` of a stream's error event. If the problem's location is one of the wire's words, that
+/// word is used.
 pub(super) fn write_member(w: &mut Writer, problem: &Problem) {
     let own = problem.at.as_deref().filter(|kind| ERROR_TYPES.contains(kind));
     let code = problem.at.as_deref().filter(|code| CUT_BY.contains(code));

@@ -1,11 +1,11 @@
-//! `thinking` and `output_config`: what a caller says about reasoning, and the form of the answer.
+//! `thinking` and `output_config`: a caller's parameters about reasoning, and the form of the answer.
 
 use super::ID;
 use crate::json::{Doc, Extra, Raw, Val};
 use crate::request::{AnswerFormat, ReasoningAsk, Request};
 use crate::wire::thinking_config::{effort_word, is_same_thinking, meaning, thinking};
 
-/// What a request says, with the fields as they stood.
+/// The meaning of a request's reasoning members, with the members as they came.
 pub(super) fn read(request: Val<'_>) -> (ReasoningAsk, Option<AnswerFormat>) {
     let [thinking, config] = ["thinking", "output_config"].map(|key| object(request, key));
     let mut ask = meaning(thinking, config);
@@ -34,7 +34,7 @@ fn format(config: Val<'_>) -> Option<AnswerFormat> {
     })
 }
 
-/// What is written of a request's words about reasoning and the answer's form.
+/// The members about reasoning and the answer's form that are written.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     /// `thinking`.
@@ -43,12 +43,12 @@ pub(super) struct Fields {
     pub(super) config: Option<Raw>,
     /// The budget in `thinking`.
     pub(super) budget: Option<u64>,
-    /// What the wire cannot say.
+    /// Fields that the wire cannot express.
     pub(super) untranslated: Vec<&'static str>,
 }
 
-/// The fields for a request: those of the caller as they stood while they still say the same, else new ones that
-/// keep what nobody here understands.
+/// The fields for a request: the caller's own if their meaning has not changed, else new fields with the unknown
+/// members kept.
 pub(super) fn fields(request: &Request) -> Fields {
     let stood = &request.reasoning.fields;
     let old_thinking = stood.get(ID, "thinking");
@@ -76,7 +76,7 @@ pub(super) fn fields(request: &Request) -> Fields {
     fields
 }
 
-/// `output_config` anew, with the members that stood in it and have no name here.
+/// A new `output_config` with the unknown members of the old one.
 fn new_config(fields: &mut Fields, request: &Request, old: Option<Val<'_>>) -> Option<Raw> {
     let format = match &request.format {
         None => None,

@@ -1,7 +1,7 @@
 //! Reads requests.
 //!
-//! Where two spellings mean the same, the request's own is kept: what differs from what the writer would choose
-//! is marked in the `Extra` of its block or message (see `block::mark_verbatim` and [`mark_own_message`]).
+//! If two spellings mean the same, the request's own is kept: a spelling that the writer would not choose is marked
+//! in the `Extra` of its block or message (see `block::mark_verbatim` and [`mark_own_message`]).
 
 use super::block::{STRING, mark_verbatim};
 use super::{ID, reasoning, response};
@@ -43,7 +43,7 @@ pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
     Ok(request)
 }
 
-/// Takes a member of the request that has a place of its own; a value of another kind has none.
+/// Takes a member of the request that the neutral form has; returns false for a value of another type.
 fn take(request: &mut Request, key: &str, value: Val<'_>) -> bool {
     match key {
         "model" | "messages" => true,
@@ -86,7 +86,7 @@ fn number(slot: &mut Option<Raw>, value: Val<'_>) -> bool {
 fn read_tool(tool: Val<'_>) -> Tool {
     let kind = tool.text("type");
     let is_function = tool.get("type").is_none() || kind.as_deref() == Some("custom");
-    // A schema that says nothing would be replaced, so such a tool is kept as it stands.
+    // An empty schema would be replaced, so such a tool is kept unchanged.
     let schema = tool.some("input_schema").filter(|schema| schema.entries().next().is_some());
     match (tool.string("name"), schema) {
         (Some(name), Some(schema)) if is_function => {
@@ -128,8 +128,8 @@ fn read_tool_choice(choice: Val<'_>, parallel: &mut Option<bool>) -> Option<Tool
     Some(read)
 }
 
-/// Reads one message. A user message with tool results becomes several contents, each of results or of what the
-/// user said beside them; the writer joins them again.
+/// Reads one message. A user message with tool results becomes several contents, each of results or of other blocks
+/// of the user; the writer joins them again.
 fn read_message(
     message: Val<'_>,
     index: usize,
@@ -191,8 +191,8 @@ fn split_user(content: Vec<Block>, contents: &mut Vec<Content>) {
     contents.push(current);
 }
 
-/// Whether the writer would put `next` into the message that ends with `before`: results of tools and what the
-/// user says beside them are one message on this wire.
+/// Whether the writer would put `next` into the message that ends with `before`: results of tools and other blocks of
+/// the user are one message on this wire.
 pub(super) fn joins(before: &Content, next: &Content) -> bool {
     let is_user = |speaker| matches!(speaker, Speaker::Human | Speaker::Tool);
     is_user(before.speaker)
@@ -200,8 +200,8 @@ pub(super) fn joins(before: &Content, next: &Content) -> bool {
         && (before.speaker == Speaker::Tool || next.speaker == Speaker::Tool)
 }
 
-/// A message's `role` is no unknown member, so as one it can only be this mark: here a message of its own began,
-/// or a system message stood among the others.
+/// The key of the mark for a message of its own, or for a system message among the others. A message's `role` is
+/// never an unknown member, so this key cannot clash.
 const OWN_MESSAGE: &str = "role";
 
 fn mark_own_message(content: &mut Content) {
@@ -270,7 +270,7 @@ fn read_text(block: Val<'_>) -> Option<Block> {
 fn read_thinking(block: Val<'_>) -> Option<Block> {
     let thought = block.string("thinking")?;
     let signature = block.text("signature");
-    // The writer gives an empty signature to a thought that has none, and leaves out one that says nothing.
+    // The writer gives an empty signature to a thought without a signature, and leaves out an empty thought.
     let is_plain = signature.as_deref().is_some_and(|text| !text.is_empty() || !thought.is_empty());
     let known: &[&str] =
         if is_plain { &["type", "thinking", "signature"] } else { &["type", "thinking"] };
@@ -339,7 +339,7 @@ fn mark_odd_id(id: &str, kind: &str, extra: &mut Extra) {
     }
 }
 
-/// Images and documents whose bytes stand here or at an address. Everything else about them stays raw.
+/// Images and documents with their bytes inline or at an address. Everything else about them stays raw.
 fn read_media(block: Val<'_>, kind: &str) -> Option<Block> {
     let source = block.get("source")?;
     let (media_type, known, source) = match source.text("type")?.as_ref() {

@@ -1,4 +1,4 @@
-//! The places where the Messages API resolves ids.
+//! The places at which the Messages API resolves ids.
 //!
 //! Source: Anthropic's API reference of Messages, Files, Skills and Message Batches (autumn 2026).
 

@@ -1,4 +1,4 @@
-//! Whole responses, and what streams share with them: blocks, token counts, fields, errors.
+//! Whole responses, and the code that streams share with them: blocks, token counts, fields, errors.
 
 use super::ID;
 use crate::content::{Parameters, Text, Thinking, ToolCall};
@@ -43,7 +43,7 @@ pub(super) fn read(body: Val<'_>, sink: &mut dyn Sink) {
     sink.event(Event::Finish { finish_reason: finish_reason.as_deref(), model: model.as_deref() });
 }
 
-/// Says who answers, under which id, and what else stands on the message.
+/// Reports the model, the id and the other members of the message.
 pub(super) fn head(message: Val<'_>, sink: &mut dyn Sink) {
     if let Some(id) = name(message, "id").filter(|id| id != NAMELESS_ANSWER) {
         sink.event(Event::Fact(Fact::ResponseId(&id)));
@@ -55,7 +55,7 @@ pub(super) fn head(message: Val<'_>, sink: &mut dyn Sink) {
     refusal(message, sink);
 }
 
-/// Says why the answer was refused, as far as that is told.
+/// Reports the reason of a refusal, if there is one.
 pub(super) fn refusal(holder: Val<'_>, sink: &mut dyn Sink) {
     let explanation = holder.some("stop_details").and_then(|it| it.string("explanation"));
     if let Some(text) = explanation.filter(|text| !text.is_empty()) {
@@ -63,12 +63,12 @@ pub(super) fn refusal(holder: Val<'_>, sink: &mut dyn Sink) {
     }
 }
 
-/// A name or an id; an empty one is none.
+/// A name or an id; `None` if it is empty.
 pub(super) fn name(object: Val<'_>, key: &str) -> Option<String> {
     object.string(key).filter(|name| !name.is_empty())
 }
 
-/// Says the members that have no name here. `null` says nothing.
+/// Reports the unknown members. `null` has no meaning.
 pub(super) fn fields(object: Val<'_>, known: &[&str], sink: &mut dyn Sink) {
     for (key, value) in object.entries() {
         if !known.contains(&key.as_ref()) && !value.is_null() {
@@ -138,7 +138,7 @@ pub(super) fn redacted(block: Val<'_>) -> Thinking {
     }
 }
 
-/// Arguments that stand on the block itself. Some servers write them as a string.
+/// Arguments on the block itself. Some servers write them as a string.
 fn given_input(input: Val<'_>) -> Parameters {
     if let Some(text) = input.as_str() {
         return Parameters::from_text(&text);
@@ -175,7 +175,7 @@ pub(super) fn usage_of(raw: &Raw) -> Usage {
     }
 }
 
-/// A later usage object over an earlier one. Counts are cumulative, so the later ones stand; `null` says nothing.
+/// A later usage object over an earlier one. Counts are cumulative, so the later ones count; `null` has no meaning.
 pub(super) fn merge_usage(earlier: Option<&Raw>, later: Val<'_>) -> Raw {
     let Some(earlier) = earlier else { return Raw::from(later) };
     let doc = earlier.doc();
@@ -194,7 +194,7 @@ pub(super) fn merge_usage(earlier: Option<&Raw>, later: Val<'_>) -> Raw {
     earlier.with(&said)
 }
 
-/// The finding for an error body or an error event; it stands at the wire's word for the error.
+/// The problem for an error body or an error event; its location is the wire's word for the error.
 pub(super) fn error(body: Val<'_>) -> Problem {
     let error = body.some("error").unwrap_or(body);
     let message = error.as_str().or_else(|| error.text("message"));

@@ -19,7 +19,7 @@ pub(super) struct Decoder {
     open: OpenBlocks,
     /// The usage object, merged over the events.
     usage: Option<Raw>,
-    /// It counts the answer, or is to be taken for that.
+    /// The answer was counted, or is treated as counted.
     is_counted: bool,
     model: Option<String>,
     stop_reason: Option<String>,
@@ -33,7 +33,7 @@ pub(super) struct Decoder {
 
 impl Decode for Decoder {
     fn message(&mut self, event: Option<&str>, data: &str, sink: &mut dyn Sink) {
-        // What comes behind the end is of no answer.
+        // Messages after the end belong to no answer.
         if self.complete {
             return;
         }
@@ -89,7 +89,7 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    /// The index that an event speaks of; without one, that of the block spoken of last.
+    /// The index that an event names; without an index, the last one used.
     fn key(&self, data: Val<'_>) -> u64 {
         data.u64("index").or(self.last).unwrap_or_default()
     }
@@ -157,7 +157,7 @@ impl Decoder {
         }
     }
 
-    /// Ends a block. Members of the block may stand here when its sender learned of them only at its end.
+    /// Ends a block. It may have members of the block that its sender learned only at the end.
     fn block_stop(&mut self, data: Val<'_>, sink: &mut dyn Sink) {
         let key = self.key(data);
         let late = data.entries().filter(|(key, _)| key != "type" && key != "index");
@@ -186,7 +186,7 @@ impl Decoder {
         self.merge_usage(data, true, sink);
     }
 
-    /// Takes counts; before anything of the answer `has_come` they are those of the request.
+    /// Takes counts; before any part of the answer `has_come`, they are counts of the request.
     fn merge_usage(&mut self, holder: Val<'_>, has_come: bool, sink: &mut dyn Sink) {
         if let Some(usage) = holder.some("usage") {
             let merged = merge_usage(self.usage.as_ref(), usage);

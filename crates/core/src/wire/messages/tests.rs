@@ -33,7 +33,7 @@ fn whole(body: &str) -> Answer {
     fold.finish()
 }
 
-/// What the encoder writes for the events that `say` gives.
+/// The encoder's output for the events of `say`.
 fn encode(say: impl FnOnce(&mut dyn FnMut(Event<'_>))) -> String {
     let mut encoder = Messages.encoder();
     let mut out = Vec::new();

@@ -13,8 +13,8 @@ use crate::wire::tool_result::spoken;
 use crate::wire::{Dialect, Written};
 use std::borrow::Cow;
 
-/// The cap on generated tokens where a request names none, because the API demands one: the greatest that every
-/// current model takes. A thinking budget comes on top.
+/// The cap on generated tokens if a request names none, because the API demands one: the greatest that every current
+/// model takes. A thinking budget comes on top.
 const DEFAULT_MAX_TOKENS: u64 = 32_000;
 
 /// Ids of tool calls that the API takes.
@@ -78,7 +78,7 @@ fn stop(request: &Request) -> Option<Raw> {
     (!request.stop.is_empty()).then(list)
 }
 
-/// What is remembered while a request is written.
+/// State that is collected while a request is written.
 #[derive(Debug, Default)]
 struct Said {
     nameless: Nameless,
@@ -89,17 +89,17 @@ struct Said {
 }
 
 impl Said {
-    /// Remembers, once, something that the wire cannot say.
+    /// Notes, once, a part that the wire cannot express.
     fn lost(&mut self, what: &str) {
         if !self.untranslated.iter().any(|known| known == what) {
             self.untranslated.push(what.to_owned());
         }
     }
 
-    /// The blocks that can be written; none if there is no content at all, or if nothing of it is left.
+    /// The blocks that the wire can express; `None` if there is no content, or if no block remains.
     fn sayable<'c>(&mut self, contents: &'c [Content]) -> Option<Vec<&'c Block>> {
         let all = || contents.iter().flat_map(|content| &content.blocks);
-        // Leaving out white space beside signed thoughts would change what they were signed with.
+        // Leaving out white space beside signed thoughts would change the signed content.
         let is_signed = all().any(|block| {
             matches!(block, Block::Thinking(t) if t.signature.is_some() || t.redacted_data.is_some())
         });
@@ -108,8 +108,8 @@ impl Said {
         (!is_nothing).then_some(blocks)
     }
 
-    /// Writes the messages: contents of one speaker are one message each, except that results of tools and what
-    /// the user says beside them are joined.
+    /// Writes the messages: contents of one speaker are one message each, except that results of tools and other
+    /// blocks of the user are joined.
     fn messages(&mut self, w: &mut Writer, contents: &[Content]) {
         w.array(|w| {
             for message in
@@ -134,7 +134,7 @@ impl Said {
         };
         let blocks = match (self.sayable(message), first.blocks.as_slice()) {
             (Some(blocks), _) => blocks,
-            // Only the API can say what is wrong with a question without words.
+            // Only the API can report the fault of a question without words.
             (None, [text @ Block::Text(_)]) if first.speaker == Speaker::Human => vec![text],
             (None, _) => return,
         };
@@ -148,7 +148,7 @@ impl Said {
         });
     }
 
-    /// Whether a block can be written; what cannot and has a meaning is remembered.
+    /// Whether the wire can express a block; a meaningful block that it cannot express is noted.
     fn is_sayable(&mut self, block: &Block, is_signed: bool) -> bool {
         let lost = match block {
             // The API refuses blank texts.
@@ -209,7 +209,7 @@ impl Said {
         tool_use(w, &id, call, &input_object(&call.parameters));
     }
 
-    /// An id that the API takes: as it is where it stood so on this wire, or where the API takes any.
+    /// An id that the API takes: unchanged if it came from this wire, or if the API takes any.
     fn id<'i>(&self, id: &'i str, is_verbatim: bool) -> Cow<'i, str> {
         if is_verbatim || self.takes_any_id { Cow::Borrowed(id) } else { TOOL_IDS.plain(id) }
     }

@@ -1,7 +1,7 @@
 //! The wire `mistral-chat`: Chat Completions with thoughts as parts of the content.
 //!
-//! `content` is a string, or a list in which parts `{"type":"thinking","thinking":[...]}` stand before the text.
-//! Thoughts go back the same way; a sibling string would be refused. Ids of calls are nine letters and digits.
+//! `content` is a string, or a list with parts `{"type":"thinking","thinking":[...]}` before the text. Thoughts go
+//! back the same way; a sibling string would be refused. Ids of calls are nine letters and digits.
 
 use super::chat_completions::{Form, Speaks};
 

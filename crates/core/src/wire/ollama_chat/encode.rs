@@ -17,7 +17,7 @@ use crate::wire::serial::Serial;
 /// The wire's own words for why an answer ended.
 const REASONS: &[&str] = &["length", "load", "stop", "unload"];
 
-/// Where the pieces of an answer stand.
+/// The place of the pieces of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Place {
     /// In a message, as `/api/chat` has it.
@@ -68,7 +68,7 @@ fn message(w: &mut Writer, answer: &Answer, text: &str) {
             Block::Text(said) => content.push_str(&said.text),
             Block::Thinking(thought) => push_thought(&mut thoughts, &thought.thought),
             Block::ToolCall(call) => {
-                // What a model says before its calls is text here.
+                // Words of the model before its calls are text here.
                 content.push_str(plan.take().unwrap_or_default());
                 calls.push(call);
             }
@@ -95,7 +95,7 @@ pub(super) fn write_images(w: &mut Writer, images: &[&str]) {
     }
 }
 
-/// The bytes of an image, if they stand here.
+/// The inline bytes of an image.
 pub(super) fn image_data(media: &Media) -> Option<&str> {
     match &media.source {
         MediaSource::Data(data) if media.media_type.starts_with("image/") => Some(data),
@@ -104,7 +104,8 @@ pub(super) fn image_data(media: &Media) -> Option<&str> {
     }
 }
 
-/// Writes a call. Arguments are JSON here; text that is none stands as a string, so that it stays recognisable.
+/// Writes a call. Arguments are JSON here; text that is not JSON is written as a string, so that it stays
+/// recognisable.
 fn call(w: &mut Writer, call: &ToolCall) {
     let text;
     let arguments = match &call.parameters {
@@ -141,7 +142,7 @@ fn members(w: &mut Writer, fields: &Extra, place: Place) {
     }
 }
 
-/// The members that an answer ends with: those that have no name here, and the token counts.
+/// The members at the end of an answer: the unknown ones, and the token counts.
 fn tail(w: &mut Writer, usage: Option<&Usage>, fields: &Extra) {
     for (key, value) in fields.of(ID) {
         if key != "created_at" && key != "message" {
@@ -166,7 +167,7 @@ fn tail(w: &mut Writer, usage: Option<&Usage>, fields: &Extra) {
     }
 }
 
-/// The wire's word for why an answer ended. It has none for calls: such an answer just stops.
+/// The wire's word for why an answer ended. It has no word for calls: such an answer ends with `stop`.
 fn done_reason(word: Option<&str>) -> &str {
     match (word, Ending::of_answer(word, false)) {
         (Some(own), _) if REASONS.contains(&own) => own,
@@ -219,7 +220,7 @@ struct Stream {
     refusal: String,
     /// The answer ended as it should.
     finish: Option<Option<String>>,
-    /// An error was written; nothing may follow it.
+    /// An error was written, so all further events are ignored.
     failed: bool,
 }
 

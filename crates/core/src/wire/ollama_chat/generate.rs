@@ -9,13 +9,13 @@ use crate::json::Val;
 use crate::request::Request;
 use crate::wire::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
 
-/// Ollama's chat for callers of `/api/generate`. What goes upstream goes in the form of `/api/chat`.
+/// Ollama's chat for callers of `/api/generate`. Upstream requests have the form of `/api/chat`.
 #[derive(Clone, Copy, Debug)]
 pub struct Generate;
 
 impl Wire for Generate {
     fn id(&self) -> &'static str {
-        // Its bodies are not those of the wire itself, so that nobody passes one on as the other.
+        // It differs from the wire's own id, so that bodies of one form are not passed on as the other.
         "ollama-generate"
     }
 
@@ -68,8 +68,8 @@ impl Wire for Generate {
     }
 }
 
-/// Reads a request: `system` and `prompt` become messages. A context of token numbers, and a prompt that is to go
-/// past the model's template, cannot become any.
+/// Reads a request: `system` and `prompt` become messages. A context of token numbers, and a prompt that must bypass
+/// the model's template, cannot become messages.
 fn read(body: Val<'_>) -> Result<Request, RequestError> {
     let context = body.some("context").filter(|context| context.items().next().is_some());
     if context.is_some() {

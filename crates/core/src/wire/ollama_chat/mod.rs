@@ -1,7 +1,7 @@
 //! `ollama-chat`: Ollama's own chat API.
 //!
-//! A message has its thoughts, its text and its calls in one field each. Streams are lines of JSON, each with what
-//! is new; the last one has `done: true`. Answers in the form of `/api/generate` are read as well.
+//! A message has its thoughts, its text and its calls in one field each. Streams are lines of JSON, each with the new
+//! pieces; the last one has `done: true`. Answers in the form of `/api/generate` are read as well.
 
 mod encode;
 mod generate;

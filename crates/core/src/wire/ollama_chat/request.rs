@@ -9,10 +9,10 @@ use crate::settings::Effort;
 use crate::wire::RequestError;
 use crate::wire::function::{read_call, read_tool, with_text};
 
-/// `content` is no unknown member of a message, so as one it is a mark: there was none.
+/// The mark of a message without `content`. This is never an unknown member, so this key cannot clash.
 pub(super) const NO_CONTENT: &str = "false";
 
-/// Note on a result: its images stood in its own message.
+/// Note on a result: its images were in its own message.
 pub(super) const IMAGES: &str = "images";
 
 /// Reads a request body.
@@ -29,7 +29,7 @@ pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
     Ok(request)
 }
 
-/// A request to the model that the body names. Here one that does not say otherwise asks for a stream.
+/// A request to the model that the body names. On this wire a request streams by default.
 pub(super) fn head(body: Val<'_>) -> Result<Request, RequestError> {
     if !body.is_object() {
         return Err(RequestError::new("$", "the body must be an object"));
@@ -40,7 +40,7 @@ pub(super) fn head(body: Val<'_>) -> Result<Request, RequestError> {
     Ok(Request { model, stream: true, ..Request::default() })
 }
 
-/// Takes the members of a request but those that were taken before.
+/// Takes the members of a request that are not in `taken`.
 pub(super) fn rest(request: &mut Request, body: Val<'_>, taken: &[&str]) {
     for (key, value) in body.entries() {
         if !taken.contains(&key.as_ref()) && !take(request, &key, value) {
@@ -52,7 +52,7 @@ pub(super) fn rest(request: &mut Request, body: Val<'_>, taken: &[&str]) {
     }
 }
 
-/// Takes a member of the request that has a place of its own; a value of another kind has none.
+/// Takes a member of the request that the neutral form has; returns false for a value of another type.
 fn take(request: &mut Request, key: &str, value: Val<'_>) -> bool {
     match key {
         "model" => true,
@@ -109,7 +109,7 @@ fn options(request: &mut Request, options: Val<'_>) -> Raw {
     Raw::build(|w| w.object(|w| w.extra(&rest, ID)))
 }
 
-/// What `think` says, without the field.
+/// The meaning of `think`, without the field.
 pub(super) fn meaning(think: Val<'_>) -> ReasoningAsk {
     ReasoningAsk {
         enabled: think.as_bool(),

@@ -1,4 +1,4 @@
-//! Whole responses, and what streams share with them: pieces of a message, token counts, fields, errors.
+//! Whole responses, and the code that streams share with them: pieces of a message, token counts, fields, errors.
 
 use super::ID;
 use crate::content::{Block, Media, MediaSource, Text, Thinking};
@@ -29,7 +29,7 @@ const RESPONSE_FIELDS: &[&str] = &[
     "error",
 ];
 
-/// Where the pieces of a response become blocks. Text and thought may each come again after the other.
+/// Turns the pieces of a response into blocks. Text and thought may each come again after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Blocks {
     pub(super) open: OpenBlocks,
@@ -90,7 +90,7 @@ impl Blocks {
         }
     }
 
-    /// More of the thought or the text; the other one ends where this one goes on.
+    /// More of the thought or the text; the other one ends when this one continues.
     fn push(&mut self, key: u64, more: &str, sink: &mut dyn Sink) {
         if more.is_empty() {
             return;
@@ -107,7 +107,7 @@ impl Blocks {
         self.open.push(key, more, sink);
     }
 
-    /// Ends all blocks and says what stands beside them.
+    /// Ends all blocks and reports the members beside them.
     pub(super) fn end(&mut self, cut: bool, sink: &mut dyn Sink) {
         self.open.end_all(cut, sink);
         let message = std::mem::take(&mut self.message);
@@ -123,13 +123,13 @@ impl Blocks {
     }
 }
 
-/// The images of a message, base64; `None` where they are anything else.
+/// The images of a message in base64; `None` if they have another form.
 pub(super) fn images(message: Val<'_>) -> Option<Vec<String>> {
     let images = message.some("images").filter(|images| images.is_array())?;
     images.items().map(|image| Some(image.as_str()?.into_owned())).collect()
 }
 
-/// An image. The wire does not say of what kind; the first bytes do.
+/// An image. The wire does not name its type; the first bytes show it.
 pub(super) fn image(data: &str) -> Media {
     let kinds = [
         ("iVBOR", "image/png"),
@@ -163,7 +163,7 @@ pub(super) fn read(body: Val<'_>, sink: &mut dyn Sink) {
     finish(body, sink);
 }
 
-/// Says who answers, and when it was.
+/// Reports the model and the time of the answer.
 pub(super) fn head(body: Val<'_>, sink: &mut dyn Sink) {
     if let Some(model) = name(body, "model") {
         sink.event(Event::Fact(Fact::Model(&model)));
@@ -173,7 +173,7 @@ pub(super) fn head(body: Val<'_>, sink: &mut dyn Sink) {
     }
 }
 
-/// Says the members of a response that have no name here. `null` says nothing.
+/// Reports the unknown members of a response. `null` has no meaning.
 pub(super) fn fields(body: Val<'_>, sink: &mut dyn Sink) {
     for (key, value) in body.entries() {
         if !RESPONSE_FIELDS.contains(&key.as_ref()) && !value.is_null() {
@@ -186,7 +186,7 @@ fn field(key: &str, value: &Raw, sink: &mut dyn Sink) {
     sink.event(Event::Fact(Fact::Field { wire: ID, key, value }));
 }
 
-/// Says the token counts and why the answer ended.
+/// Reports the token counts and the finish reason.
 pub(super) fn finish(body: Val<'_>, sink: &mut dyn Sink) {
     if let Some(usage) = usage(body) {
         sink.event(Event::Usage(&usage));
@@ -195,12 +195,12 @@ pub(super) fn finish(body: Val<'_>, sink: &mut dyn Sink) {
     sink.event(Event::Finish { finish_reason: finish_reason.as_deref(), model: model.as_deref() });
 }
 
-/// A name; an empty one is none.
+/// A name; `None` if it is empty.
 fn name(object: Val<'_>, key: &str) -> Option<String> {
     object.string(key).filter(|name| !name.is_empty())
 }
 
-/// Token counts. They stand among the other members; thoughts are in `eval_count`.
+/// Token counts. They are among the other members; thoughts are in `eval_count`.
 pub(super) fn usage(body: Val<'_>) -> Option<Usage> {
     let counts = ["prompt_eval_count", "eval_count"].map(|key| (key, body.some(key)));
     counts.iter().any(|(_, count)| count.is_some()).then(|| Usage {

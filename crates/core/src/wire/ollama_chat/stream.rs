@@ -30,7 +30,7 @@ impl Decode for Decoder {
             }
         };
         let line = doc.root();
-        // After the end nothing belongs to this answer any more.
+        // Lines after the end do not belong to this answer.
         if self.complete {
             return;
         }

@@ -49,8 +49,8 @@ pub(super) fn write(request: &Request, dialect: &Dialect) -> Written {
     Written { body: w.finish(), untranslated: said.untranslated }
 }
 
-/// Whether to stream, said always, because a request that says nothing asks for a stream; but a caller of this
-/// wire who said nothing stays silent.
+/// The member `stream`. It is always written, because a request without it asks for a stream; only a caller of this
+/// wire that left it out keeps that form.
 fn stream(request: &Request) -> Option<Raw> {
     let was_silent = request.extra.get(ID, "stream").is_some_and(|raw| raw.as_str() == "null");
     let is_said = !(was_silent && request.stream);
@@ -78,7 +78,7 @@ fn options(request: &Request, dialect: &Dialect) -> Option<Raw> {
     }
 }
 
-/// What is remembered while a request is written.
+/// State that is collected while a request is written.
 struct Said<'r> {
     dialect: &'r Dialect,
     /// The id and the name of each call so far.
@@ -89,7 +89,7 @@ struct Said<'r> {
 }
 
 impl Said<'_> {
-    /// Remembers, once, something that the wire cannot say.
+    /// Notes, once, a part that the wire cannot express.
     fn lost(&mut self, what: &str) {
         if !self.untranslated.iter().any(|known| known == what) {
             self.untranslated.push(what.to_owned());
@@ -177,7 +177,7 @@ impl Said<'_> {
         });
     }
 
-    /// Writes a call. The wire wants an object; text that is no JSON stands in its member `input`.
+    /// Writes a call. The wire wants an object; text that is not JSON goes into its member `input`.
     fn call(&mut self, w: &mut Writer, call: &ToolCall) {
         if let Some(id) = &call.id {
             self.calls.push((id.clone(), call.name.clone()));
@@ -212,7 +212,7 @@ impl Said<'_> {
         });
     }
 
-    /// Writes the text of a result. Its images go into a message behind, unless they stood in its own.
+    /// Writes the text of a result. Its images go into a message behind, unless they were in its own.
     fn said(&mut self, w: &mut Writer, response: &ToolResponse, name: Option<&str>) {
         let blocks = response.result.blocks();
         let parted = Parted::of(&blocks);
@@ -274,7 +274,7 @@ impl Said<'_> {
         }
     }
 
-    /// `think`: the caller's as it stood while it still says the same; else a level, on or off.
+    /// `think`: the caller's own while its meaning is unchanged; else a level, on or off.
     fn think(&mut self, ask: &ReasoningAsk) -> Option<Raw> {
         let stood = ask.fields.get(ID, "think");
         let doc = stood.map(Raw::doc);
@@ -299,7 +299,7 @@ impl Said<'_> {
     }
 }
 
-/// What a message holds.
+/// The parts of a message.
 #[derive(Debug, Default)]
 struct Message<'c> {
     content: Option<String>,

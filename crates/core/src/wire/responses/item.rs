@@ -4,7 +4,7 @@ use super::{ID, message};
 use crate::content::{Block, Other, Parameters, Thinking, ToolCall};
 use crate::json::{Extra, Raw, Val};
 
-/// What an item is, as far as it has a form here.
+/// The kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ItemKind {
     /// `message`.
@@ -41,7 +41,7 @@ impl ItemKind {
     }
 }
 
-/// The blocks that a complete item of the model stands for.
+/// The blocks of a complete item of the model.
 pub(super) fn blocks(item: Val<'_>) -> Vec<Block> {
     match ItemKind::of_item(item) {
         ItemKind::Message => message::blocks(item),
@@ -58,7 +58,7 @@ pub(super) fn other(item: Val<'_>) -> Other {
     Other::new(ID, kind, Raw::from(item))
 }
 
-/// A reasoning item. One with neither text, id nor payload is none.
+/// A reasoning item. `None` for an item with neither text, id nor payload.
 pub(super) fn thinking(item: Val<'_>) -> Option<Thinking> {
     let summary = texts(item.get("summary"), "summary_text");
     let content = texts(item.get("content"), "reasoning_text");
@@ -95,7 +95,7 @@ pub(super) fn thinking(item: Val<'_>) -> Option<Thinking> {
     (!thinking.is_nothing()).then_some(thinking)
 }
 
-/// The readable text: the content parts joined with nothing, else the summary parts joined with a blank line.
+/// The readable text: the concatenated content parts, else the summary parts joined with a blank line.
 fn thought(summary: &[String], content: &[String]) -> String {
     if has_text(content) { content.concat() } else { summary.join("\n\n") }
 }
@@ -107,7 +107,7 @@ fn has_text(parts: &[String]) -> bool {
 /// The texts of a list of parts.
 struct Parts {
     texts: Vec<String>,
-    /// The parts have nothing but their text and the usual type, so that the texts alone rebuild them.
+    /// The parts have only their text and the usual type, so that the texts alone rebuild them.
     plain: bool,
 }
 
@@ -122,7 +122,7 @@ fn texts(list: Option<Val<'_>>, kind: &str) -> Option<Parts> {
     Some(Parts { texts, plain })
 }
 
-/// A `function_call` item. The arguments' text is kept beside their value where the value alone would lose it.
+/// A `function_call` item. The arguments' text is kept beside their value if the value alone would lose it.
 pub(super) fn function(item: Val<'_>) -> ToolCall {
     let (parameters, is_exact) = match item.get("arguments") {
         Some(arguments) => match arguments.as_str() {

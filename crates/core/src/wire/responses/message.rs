@@ -4,10 +4,10 @@ use super::{BARE, ID, MESSAGE, MORE, PART};
 use crate::content::{Block, Media, MediaSource, Other, Text};
 use crate::json::{Extra, Raw, Val};
 
-/// Fields of a text part that are known to belong to the part, so that they stand beside those of its message.
+/// Fields that belong to a text part, to be kept apart from those of its message.
 pub(super) const PART_FIELDS: [&str; 2] = ["annotations", "logprobs"];
 
-/// The fields of a message that are its own and not said by its role or its content.
+/// The fields of a message apart from its role and content.
 fn message_fields(item: Val<'_>) -> Extra {
     let is_plain = item.text("role").is_none_or(|role| role == "assistant");
     let known: &[&str] = if is_plain { &["role", "content"] } else { &["content"] };
@@ -43,7 +43,7 @@ pub(super) fn blocks(item: Val<'_>) -> Vec<Block> {
     if blocks.is_empty() { whole(item) } else { blocks }
 }
 
-/// A message without content is kept as it stood, for its id may be asked for.
+/// A message without content is kept unchanged, because a caller may need its id.
 fn whole(item: Val<'_>) -> Vec<Block> {
     vec![Block::Other(Other::new(ID, "message", Raw::from(item)))]
 }
@@ -73,7 +73,7 @@ fn text_fields(part: Val<'_>, message: Option<&Extra>) -> Extra {
     extra
 }
 
-/// A part with no form of its own (a refusal, or one that is not known) with the fields of its message.
+/// A part with no form of its own (a refusal or an unknown part) with the fields of its message.
 fn part_of_message(part: Val<'_>, message: Option<&Extra>) -> Other {
     let kind = part.string("type").unwrap_or_else(|| "part".to_owned());
     let has_fields = message.is_none_or(|fields| !fields.is_empty());
@@ -126,7 +126,7 @@ fn other_part(part: Val<'_>) -> Block {
     Block::Other(Other::new(ID, kind, Raw::from(part)))
 }
 
-/// An image or a file whose bytes stand under `key`; one that is only named by an id stays as it is.
+/// An image or a file with its bytes under `key`; a file that only an id names stays as it is.
 fn media(part: Val<'_>, key: &str, is_file: bool) -> Block {
     let Some(text) = part.text(key) else { return other_part(part) };
     let known: &[&str] = if is_file { &[key] } else { &["type", key] };

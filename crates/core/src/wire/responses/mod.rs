@@ -1,11 +1,11 @@
 //! The OpenAI Responses API and its relatives.
 //!
-//! An answer is a list of output items: `reasoning`, `message`, `function_call` and many kinds of server-side
-//! items. Their order is sacred. Ids, status and phase of items go into the blocks' extra fields, so that an
-//! item goes back out as it came in.
+//! An answer is a list of output items: `reasoning`, `message`, `function_call` and many kinds of server-side items.
+//! Their order is sacred. Ids, status and phase of items go into the blocks' extra fields, so that an item goes out
+//! unchanged.
 //!
-//! Some facts about how an item stood on the wire have no field of their own there. They are kept as
-//! notes beside its fields; these are never written to the wire.
+//! Some facts about the original form of an item have no field of their own. They are kept as notes beside its
+//! fields; these are never written to the wire.
 
 mod encode;
 mod item;
@@ -39,11 +39,11 @@ const ID: &str = "responses";
 
 /// Note: the content of the model's message was a bare string, not a list of parts.
 const BARE: &str = "bare";
-/// Note: the content of the message was a list although a bare string could say it.
+/// Note: the content of the message was a list although a bare string could express it.
 const LIST: &str = "list";
 /// Note: the request's input was a bare string.
 const BARE_INPUT: &str = "bare_input";
-/// Note: this system message stood in `instructions`.
+/// Note: this system message was in `instructions`.
 const INSTRUCTIONS: &str = "instructions";
 /// Note: this part continues the message of the part before it.
 const MORE: &str = "more";
@@ -51,7 +51,7 @@ const MORE: &str = "more";
 const PART: &str = "part";
 /// Note on a part that has no form of its own: the fields of its message, or `null` when it continues one.
 const MESSAGE: &str = "message";
-/// Note: the tool did not say whether it is strict, which counts as strict on this wire.
+/// Note: the tool did not set `strict`, which means strict on this wire.
 const NOT_SAID: &str = "not_said";
 
 /// Returns whether this wire made up an item's id for a caller: a word, a number and the id of the answer. The API's own ids

@@ -22,7 +22,7 @@ pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
             request.extra.insert(ID, &key, Raw::from(value));
         }
     }
-    // The instructions stand above all messages, wherever the field stood in the body.
+    // The instructions are above all messages, at any place of the field in the body.
     if let Some(text) = body.text("instructions") {
         let mut content = Content::text(Speaker::System, text);
         content.extra.note(ID, INSTRUCTIONS, flag());
@@ -31,7 +31,7 @@ pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
     Ok(request)
 }
 
-/// Takes a field of the request; one that does not fit its name here stays as it is.
+/// Takes a field of the request. Returns false for a value of another type, which stays as it is.
 fn take(request: &mut Request, key: &str, value: Val<'_>) -> Result<bool, RequestError> {
     if value.is_null() && key != "input" {
         return Ok(false);
@@ -61,7 +61,7 @@ fn take(request: &mut Request, key: &str, value: Val<'_>) -> Result<bool, Reques
         "parallel_tool_calls" => request.parallel_tool_calls.is_some(),
         "stream" => request.stream,
         "max_output_tokens" => request.max_tokens.is_some(),
-        // The whole object is kept: what it says beside the format goes back out.
+        // The whole object is kept: its members beside the format go back out.
         "text" => false,
         _ => true,
     })
@@ -112,7 +112,7 @@ fn content(item: Val<'_>) -> Content {
     }
 }
 
-/// A reasoning item; one that says nothing is kept as it stood.
+/// A reasoning item; an empty item is kept as it came.
 fn thinking_or_raw(item: Val<'_>) -> Vec<Block> {
     let block = match item::thinking(item) {
         Some(thinking) => Block::Thinking(thinking),
@@ -214,7 +214,7 @@ fn tool_choice(value: Val<'_>) -> ToolChoice {
     }
 }
 
-/// The form of the answer; plain text is none.
+/// The form of the answer; `None` for plain text.
 pub(super) fn format(value: Val<'_>) -> Option<AnswerFormat> {
     match value.text("type").as_deref() {
         Some("text") => None,
@@ -231,7 +231,7 @@ pub(super) fn format(value: Val<'_>) -> Option<AnswerFormat> {
     }
 }
 
-/// What `reasoning` says in neutral words; the object itself is kept beside them.
+/// The meaning of `reasoning` in the neutral form; the object itself is kept with it.
 pub(super) fn reasoning(value: Val<'_>) -> ReasoningAsk {
     let mut ask = ReasoningAsk::default();
     ask.fields.insert(ID, "reasoning", Raw::from(value));

@@ -1,7 +1,7 @@
-//! The places where the Responses API and its neighbours resolve ids.
+//! The places at which the Responses API and its neighbours resolve ids.
 //!
-//! Source: OpenAI's API reference of Responses, Conversations, Files, Vector stores, Containers, Batches, Fine-tuning,
-//! Assistants and Videos (autumn 2026).
+//! Source: OpenAI's API reference of Responses, Conversations, Files, Vector stores, Containers, Batches,
+//! Fine-tuning, Assistants and Videos (autumn 2026).
 
 use crate::wire::resource::Step::{All, Each, Member as M, Reference, Typed, Uploaded};
 use crate::wire::resource::{Kind, Place, Resources};

@@ -61,7 +61,7 @@ pub(super) fn write(answer: &Answer) -> String {
     w.finish()
 }
 
-/// The refusal that stands beside the content, as other wires have it, and not in it.
+/// The refusal beside the content (the form of other wires), as a block.
 fn lone_refusal(answer: &Answer) -> Option<Block> {
     let text = answer.refusal.as_deref()?;
     let is_there = |block: &Block| matches!(block, Block::Other(other) if other.kind == "refusal");
@@ -86,7 +86,7 @@ fn broken(answer: &Answer) -> Option<&Problem> {
 /// The id of a response that has none.
 pub(super) const NO_ID: &str = "resp_0";
 
-/// How a response stands.
+/// The state of a response.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ended<'a> {
     /// It came to an end, with this status and, if it is incomplete, this reason.
@@ -96,7 +96,7 @@ pub(super) enum Ended<'a> {
 }
 
 impl<'a> Ended<'a> {
-    /// What a finish reason of any wire is here.
+    /// Translates a finish reason of any wire.
     pub(super) fn of(finish_reason: Option<&'a str>) -> Self {
         let Some(word) = finish_reason else { return Ended::Status("completed", None) };
         match word {
@@ -124,7 +124,7 @@ impl<'a> Ended<'a> {
     }
 }
 
-/// What a response object says beside its output.
+/// The members of a response object beside its output.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State<'a> {
     pub(super) id: &'a str,
@@ -135,8 +135,8 @@ pub(super) struct State<'a> {
     pub(super) extra: &'a Extra,
 }
 
-/// Writes the response object with this output. Clients demand some fields that no answer has; they say the
-/// API's defaults.
+/// Writes the response object with this output. Clients demand some fields that no answer has; these get the API's
+/// defaults.
 pub(super) fn object(w: &mut Writer, state: &State<'_>, output: &str) {
     w.object(|w| {
         w.field_str("id", state.id);
@@ -173,7 +173,7 @@ pub(super) fn object(w: &mut Writer, state: &State<'_>, output: &str) {
     });
 }
 
-/// Writes token counts: the object that came if it is of this wire's form, else one with what is known.
+/// Writes token counts: the object that came if it has this wire's form, else one with the known counts.
 fn usage(w: &mut Writer, usage: &Usage) {
     // Some relatives count in the words of Chat Completions, which clients of this API do not read.
     let is_own =
@@ -183,7 +183,7 @@ fn usage(w: &mut Writer, usage: &Usage) {
     {
         return w.raw(raw);
     }
-    // The wire cannot say that a count is unknown, so those that it demands are 0 then.
+    // The wire cannot express an unknown count, so an unknown count that it demands is written as 0.
     let demanded = |w: &mut Writer, key, count: Option<u64>| {
         w.field_u64(key, count.unwrap_or_default());
     };

@@ -1,7 +1,7 @@
-//! The output items of one stream: which blocks of the answer they became, and what was streamed of each.
+//! The output items of one stream: their blocks in the answer, and the streamed text of each.
 //!
 //! The last word about an item is its `output_item.done`. Until then its deltas are passed on as they come, and
-//! what the last word says differently replaces them.
+//! differing parts of the final item replace them.
 
 use super::ID;
 use super::item::{self, ItemKind};
@@ -13,9 +13,9 @@ use crate::json::{Extra, Raw, Val};
 /// One output item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
-    /// Its place in the output, where the event said it.
+    /// Its place in the output, if the event named it.
     pub(super) index: Option<u64>,
-    /// Its id as it was first said; some relatives say another one in every event.
+    /// Its first id; some relatives send another id in every event.
     pub(super) id: Option<String>,
     pub(super) kind: ItemKind,
     /// The id of the call that it is.
@@ -23,7 +23,8 @@ pub(super) struct Slot {
     /// The item as it began, until its last word.
     begun: Option<Raw>,
     opens: Vec<Open>,
-    /// Text of a part that is only said whole: a refusal, or arguments of a call whose name is not known yet.
+    /// Text of a part that is only reported as a whole: a refusal, or arguments of a call whose name is not known
+    /// yet.
     silent: String,
     pub(super) done: bool,
 }
@@ -33,9 +34,9 @@ pub(super) struct Slot {
 struct Open {
     block: usize,
     form: Form,
-    /// Which part of the item the text belongs to.
+    /// The part of the item that the text belongs to.
     part: Part,
-    /// Where the text of that part begins in `text`.
+    /// The offset in `text` at which that part begins.
     part_at: usize,
     /// The text that was passed on.
     text: String,
@@ -49,10 +50,10 @@ enum Form {
     Thinking,
 }
 
-/// Which part of an item a text belongs to.
+/// The part of an item that a text belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// The arguments, or a part that is said whole.
+    /// The arguments, or a part that arrives as a whole.
     Only,
     /// A content part.
     Content(u64),
@@ -113,7 +114,7 @@ impl Slot {
         self.opens.push(Open::new(block, Form::Call, Part::Only));
     }
 
-    /// Another item needs a number: this one takes its own first, so that blocks stand in the items' order.
+    /// Takes a number for this item before another item takes one, so that blocks are in the items' order.
     pub(super) fn claim(&mut self, numbers: &mut Numbers, sink: &mut dyn Sink) {
         if self.done || !self.opens.is_empty() {
             return;
@@ -204,12 +205,12 @@ impl Slot {
         }
     }
 
-    /// More of a refusal, which is said whole at its end.
+    /// More text of a refusal, which is reported as a whole at its end.
     pub(super) fn push_refusal(&mut self, delta: &str) {
         self.silent.push_str(delta);
     }
 
-    /// What `whole` has more than was passed on of this part; nothing if it differs.
+    /// The end of `whole` that was not passed on for this part; empty if `whole` differs from the streamed text.
     pub(super) fn rest<'t>(&self, part: Part, whole: &'t str) -> &'t str {
         let said = self.opens.iter().find(|open| open.part == part).and_then(Open::part_text);
         match said {
@@ -234,7 +235,7 @@ impl Slot {
             self.opens.push(end_with(open, &block, form, numbers, sink));
         }
         for open in left {
-            // The last word does not mention what was streamed; it is kept.
+            // The final item lacks a streamed part; the part is kept.
             self.end_open(&open, false, sink);
             self.opens.push(Open { text: String::new(), ..open });
         }
@@ -247,7 +248,7 @@ impl Slot {
         self.done = true;
     }
 
-    /// No last word came. What came of the item is kept; `is_cut` says that it is not all.
+    /// The item got no `output_item.done`. Its streamed content is kept; `is_cut` marks it as incomplete.
     pub(super) fn close(&mut self, is_cut: bool, numbers: &mut Numbers, sink: &mut dyn Sink) {
         if self.done {
             return;
@@ -352,7 +353,7 @@ impl Form {
     }
 }
 
-/// Ends a block that was begun, or says it whole.
+/// Ends an open block, or reports the block as a whole.
 fn end_with(
     open: Option<Open>,
     block: &Block,

@@ -31,7 +31,7 @@ pub(super) struct Decoder {
     unknown: Vec<String>,
 }
 
-/// More names of unknown events than this are not told apart.
+/// More names of unknown events than this are not distinguished.
 const MAX_UNKNOWN: usize = 16;
 
 impl Decode for Decoder {
@@ -104,7 +104,7 @@ impl Decoder {
         }
     }
 
-    /// A response begins. One that begins after another in the same stream stands in its place.
+    /// A response begins. A response that begins after another in the same stream replaces it.
     fn begin(&mut self, kind: &str, data: Val<'_>, sink: &mut dyn Sink) {
         let Some(response) = data.get("response") else { return };
         let is_other = response.string("id") != self.response_id || self.ended;
@@ -178,7 +178,7 @@ impl Decoder {
         }
     }
 
-    /// The slot at this place of the output; else that of the item of this id; else a new one.
+    /// The slot at this place of the output, or the slot with this id, or a new slot.
     fn locate(&mut self, index: Option<u64>, id: Option<Cow<'_, str>>, kind: ItemKind) -> usize {
         let by_id = |slot: &Slot| slot.id.as_deref() == id.as_deref();
         let found = match (index, &id) {
@@ -248,7 +248,7 @@ impl Decoder {
             "function_call_arguments.delta" | "custom_tool_call_input.delta" => {
                 slot.push_call(&delta(data), sink);
             }
-            // The rest says a part whole; what its deltas left out is made up for.
+            // The other events repeat a part as a whole; text that its deltas lacked is added.
             "output_text.done" => {
                 let whole = data.text("text").unwrap_or_default();
                 slot.push_text(content, slot.rest(content, &whole), numbers, sink);

@@ -1,4 +1,4 @@
-//! What the response object itself says: at the end of a stream, and as a whole body.
+//! Reads the response object itself: at the end of a stream, and as a whole body.
 
 use super::ID;
 use super::item::ItemKind;
@@ -71,7 +71,7 @@ pub(super) fn usage(response: Val<'_>, sink: &mut dyn Sink) {
     }
 }
 
-/// The token counts that a usage object says; some relatives use the names of Chat Completions.
+/// The token counts in a usage object; some relatives use the names of Chat Completions.
 pub(super) fn counts(usage: Val<'_>) -> Usage {
     let first = |keys: [&str; 2]| keys.iter().find_map(|key| usage.u64(key));
     let detail = |objects: [&str; 2], key| {
@@ -95,7 +95,7 @@ pub(super) fn counts(usage: Val<'_>) -> Usage {
     }
 }
 
-/// Fields that clients demand of every response, with what they say when an answer does not say them.
+/// Fields that clients demand of every response, with their values if an answer lacks them.
 pub(super) const DEFAULTS: [(&str, &str); 4] = [
     ("created_at", "0"),
     ("parallel_tool_calls", "true"),
@@ -118,7 +118,7 @@ pub(super) fn fields(response: Val<'_>, sink: &mut dyn Sink) {
     }
 }
 
-/// What an event says beside its response.
+/// Reports the members of an event beside its response.
 pub(super) fn beside(event: Val<'_>, sink: &mut dyn Sink) {
     let own = ["type", "sequence_number", "response"];
     let others =
@@ -150,7 +150,7 @@ pub(super) fn finish(response: Val<'_>, sink: &mut dyn Sink) {
     }
 }
 
-/// Whether the response says all it had to say.
+/// Whether the response is complete.
 pub(super) fn is_completed(response: Val<'_>) -> bool {
     response.text("status").is_none_or(|status| status == "completed")
         && response.some("error").is_none()
@@ -161,7 +161,7 @@ pub(super) fn is_error(body: Val<'_>) -> bool {
     body.some("error").is_some() || body.text("detail").is_some()
 }
 
-/// The provider's error, which this body or its `error` says in one of many shapes.
+/// The provider's error, in one of many shapes, in this body or its `error`.
 pub(super) fn error_of(body: Val<'_>) -> Problem {
     let said = error::read(body).or_else(|| error::read(body.some("error")?));
     said.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! What recorded traffic does not show; recorded traffic itself is read in `tests/`.
+//! Cases that recorded traffic does not have; recorded traffic itself is read in `tests/`.
 
 use super::Responses;
 use crate::answer::Answer;

@@ -54,8 +54,8 @@ fn lost_fields(request: &Request) -> Vec<String> {
     lost
 }
 
-/// Writes `instructions`: those that came as such, else a leading system message that came on another wire.
-/// Gives the messages that are left for the input.
+/// Writes `instructions`: the caller's own, or a leading system message from another wire. Gives the messages that
+/// are left for the input.
 fn instructions<'c>(w: &mut Writer, contents: &'c [Content], refused: bool) -> &'c [Content] {
     let Some((first, rest)) = contents.split_first() else { return contents };
     let is_own = first.extra.noted(ID, INSTRUCTIONS).is_some();
@@ -119,7 +119,7 @@ fn tool(w: &mut Writer, tool: &Tool, lost: &mut Vec<String>) {
                     w.key("properties").object(|_| {});
                 }),
             }
-            // On this wire a tool is strict unless it says otherwise; on the others it is the other way round.
+            // On this wire a tool is strict by default; on the other wires it is not.
             if extra.get(ID, "strict").is_none() && extra.noted(ID, NOT_SAID).is_none() {
                 w.field_bool("strict", false);
             }
@@ -145,7 +145,7 @@ fn tool_choice(w: &mut Writer, choice: Option<&ToolChoice>, lost: &mut Vec<Strin
     }
 }
 
-/// Writes `reasoning`: the object that came, with what was changed since then.
+/// Writes `reasoning`: the object that came, with the values that changed since.
 fn reasoning(w: &mut Writer, ask: &ReasoningAsk, lost: &mut Vec<String>) {
     let came = ask.fields.get(ID, "reasoning");
     let said = came.map(|raw| request::reasoning(raw.doc().root())).unwrap_or_default();

@@ -10,10 +10,10 @@ use crate::json::{Extra, Writer};
 use crate::wire::Dialect;
 use crate::wire::tool_result::{Parted, spoken};
 
-/// Where items are written.
+/// The destination of written items.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place<'a> {
-    /// In an answer, where items have ids; those that have none get one that begins with this.
+    /// An answer, in which items have ids; new ids begin with this prefix.
     Answer(&'a str),
     /// In a request; plain thoughts go into this field of the reasoning item.
     Request(&'a str),
@@ -32,7 +32,7 @@ pub(super) struct Items<'a> {
     /// How many calls and results without an id were written; they are paired in order.
     calls: usize,
     results: usize,
-    /// What could not be said.
+    /// Blocks that the wire cannot express.
     pub(super) lost: Vec<String>,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// Writes the items of an answer: each message is a text or part and what continues it.
+    /// Writes the items of an answer: each message is a text or part with its continuations.
     pub(super) fn answer(&mut self, w: &mut Writer, blocks: &[Block]) {
         let mut rest = blocks;
         let is_request = matches!(self.place, Place::Request(_));
@@ -114,7 +114,7 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// A new id for an item that has none, where one is needed.
+    /// A new id for an item without one, if the place needs it.
     fn new_id(&self, kind: &str) -> Option<String> {
         match self.place {
             Place::Answer(prefix) => Some(format!("{kind}_{}_{prefix}", self.count)),
@@ -145,7 +145,7 @@ impl<'a> Items<'a> {
         self.count += 1;
     }
 
-    /// The summary and the content parts of a reasoning item; none when there is nothing to say.
+    /// The summary and the content parts of a reasoning item; `None` if both would be empty.
     fn reasoning_form(&self, thinking: &Thinking) -> Option<(Vec<String>, Option<Vec<String>>)> {
         let is_raw = |key: &str| thinking.extra.get(ID, key).is_some();
         let has_parts = thinking.summary.is_some() || thinking.content.is_some();
@@ -206,7 +206,7 @@ impl<'a> Items<'a> {
         self.count += 1;
     }
 
-    /// What a tool gave.
+    /// Writes the result of a tool.
     fn result(&mut self, w: &mut Writer, result: &ToolResponse) {
         let id = result.call_id.clone().unwrap_or_else(|| {
             self.results += 1;
@@ -226,7 +226,7 @@ impl<'a> Items<'a> {
         self.count += 1;
     }
 
-    /// What a tool gave: a string, or a list of parts where it came as one or holds media.
+    /// Writes the output of a tool: a string, or a list of parts if it came as a list or holds media.
     fn output(&mut self, w: &mut Writer, result: &ToolResponse) {
         if let ToolResult::Value(value) = &result.result
             && (value.doc().root().as_str().is_some() || value.doc().root().is_null())
@@ -377,7 +377,7 @@ fn own_fields(extra: &Extra) -> Extra {
     Extra { wire: Some(ID), fields: list, notes: Vec::new() }
 }
 
-/// The fields of a message that its first part carries, where that has no form of its own.
+/// The fields of a message that its first part carries, if that part has no form of its own.
 fn message_of(other: &Other) -> Extra {
     let fields = other.notes.noted(ID, MESSAGE);
     fields.map(|fields| Extra::collect(ID, fields.doc().root(), &[])).unwrap_or_default()

@@ -1,8 +1,8 @@
 //! A thought in a field of its own and a text that go on side by side.
 //!
-//! Whoever reads a stream takes a delta with text alone for the end of the thought, and the other way round; only deltas
-//! with both keep both open. So a piece of one waits for the next piece of the other, and for no more than that. While a
-//! thought that goes out whole is open, what comes behind it waits already, and nothing is put together.
+//! Readers of a stream take a delta with text alone for the end of the thought, and the reverse; only deltas with
+//! both keep both open. So a piece of one waits for the next piece of the other, and for no more than that. While a
+//! thought that goes out whole is open, later pieces are held already, and no pieces are joined.
 
 use super::{Encoder, Kind};
 use crate::event::{Event, Fact};
@@ -15,7 +15,7 @@ pub(super) struct Abreast {
     text: Option<String>,
 }
 
-/// Whether a piece may go on waiting while this is said.
+/// Whether a piece may go on waiting after this event.
 pub(super) fn may_wait(event: &Event<'_>) -> bool {
     match event {
         Event::ThinkingStart { .. }
@@ -82,7 +82,7 @@ impl Encoder {
         }
     }
 
-    /// Writes what waits, in one delta.
+    /// Writes the waiting pieces in one delta.
     pub(super) fn write_abreast(&mut self, at: usize, out: &mut Vec<u8>) {
         let Abreast { thought, text } = std::mem::take(&mut self.choice(at).abreast);
         if thought.is_some() || text.is_some() {

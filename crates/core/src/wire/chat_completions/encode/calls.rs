@@ -5,7 +5,7 @@ use super::{Encoder, Kind, Open};
 use crate::content::{Parameters, ToolCall};
 use crate::json::Writer;
 
-/// How a call is told.
+/// The form of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// As `function_call` of the message, which came before lists of calls.
@@ -19,7 +19,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// Writes `members` into the function of a call; `of_entry` goes beside it, where there is such a place.
+    /// Writes `members` into the function of a call; `of_entry` goes beside it, if there is such a place.
     fn write(
         self,
         w: &mut Writer,
