@@ -317,7 +317,7 @@ impl Session {
                 }
             }
             Message::Warned(text) => self.notice(Level::Warning, text),
-            Message::Sent(lines) => self.composer.remember(lines),
+            Message::Sent(lines) => self.on_sent(lines),
             Message::Page(title, text) => self.show_page(title, text),
             Message::Files(files) => self.on_files(files),
             Message::Attached(words, found) => self.on_attached(words, found),

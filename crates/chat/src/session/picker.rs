@@ -230,12 +230,27 @@ impl Session {
 
     /// Lists the sent messages, the newest first.
     pub(super) fn search_sent(&mut self) {
+        let rows = self.sent_rows();
+        self.choose_from(Kind::Sent, "What you sent", rows, "nothing was sent yet");
+    }
+
+    /// Adds messages of earlier sessions, also to an open list.
+    pub(super) fn on_sent(&mut self, earlier: Vec<String>) {
+        self.composer.remember(earlier);
+        let rows = self.sent_rows();
+        if let Some(Picker::Choice(choice)) = &mut self.picker
+            && choice.kind == Kind::Sent
+        {
+            choice.rows = rows;
+        }
+    }
+
+    fn sent_rows(&self) -> Vec<Row> {
         let row = |text: &String| Row {
             key: text.clone(),
             item: Item::new(text.split_whitespace().collect::<Vec<_>>().join(" "), ""),
         };
-        let rows = self.composer.sent().iter().rev().map(row).collect();
-        self.choose_from(Kind::Sent, "What you sent", rows, "nothing was sent yet");
+        self.composer.sent().iter().rev().map(row).collect()
     }
 
     fn take_choice(&mut self) {

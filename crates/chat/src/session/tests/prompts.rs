@@ -230,6 +230,18 @@ fn sent_messages_are_searched() {
 }
 
 #[test]
+fn messages_of_earlier_sessions_come_into_an_open_list() {
+    let mut desk = desk();
+    desk.press(KeyCode::Char('r'), KeyModifiers::CONTROL);
+    type_text(&mut desk, "words");
+    assert_eq!(desk.rows(), [""; 0]);
+    desk.tell(Message::Sent(vec!["old words".into(), "other".into()]));
+    assert_eq!(desk.rows(), ["old words"]);
+    press(&mut desk, KeyCode::Enter);
+    assert_eq!(written(&desk), "old words");
+}
+
+#[test]
 fn the_editor_gets_the_whole_text_and_gives_another() {
     let long = "line\n".repeat(42);
     let mut desk = desk();
