@@ -297,7 +297,7 @@ impl Why {
                 "the client sends thoughts that are not known here, and theirs are bound to what is sent"
             }
             Why::Cut => "it was cut off, and only a complete thought may be sent back",
-            Why::CutAnswer => "its answer was cut off, and the thought is bound to it",
+            Why::CutAnswer => "its answer was cut off, and it cannot go without the rest",
             Why::CutPayload => "its answer was cut off, and the payload belongs to all of it",
             Why::Earlier => "the model refuses reasoning of earlier turns",
             Why::Forbidden => "the model refuses reasoning in requests",

@@ -1,7 +1,7 @@
 //! Applies decisions to the messages of a request.
 
 use super::Input;
-use super::blocks::is_thought;
+use super::blocks::{is_thought, says_anything};
 use super::records::Opened;
 use super::remains::{self, Which};
 use crate::content::{Block, Content, Speaker, Thinking};
@@ -138,16 +138,25 @@ pub(super) fn blocks<'c>(
             let empty = Thinking::new("", contract.field.unwrap_or_default());
             content.blocks.insert(0, Block::Thinking(empty));
         }
-        if content.partial {
-            // Tools were never run for the calls of a broken answer. Calls without results would be refused.
-            content.blocks.retain(|block| !matches!(block, Block::ToolCall(_)));
-        }
+        without_broken_calls(content);
         if let (true, Some(field)) = (is_answer, field) {
             rename(content, field);
         }
         pair(content, lost_item && pairs);
     }
     contents
+}
+
+/// Removes the calls of an answer that broke off: tools were never run for them, and calls without results would be
+/// refused. Nothing remains of an answer without other visible blocks.
+pub(super) fn without_broken_calls(content: &mut Content) {
+    if !content.partial {
+        return;
+    }
+    content.blocks.retain(|block| !matches!(block, Block::ToolCall(_)));
+    if !says_anything(content) {
+        content.blocks.clear();
+    }
 }
 
 /// Removes messages of the model and of tools that became empty: many providers refuse empty messages.

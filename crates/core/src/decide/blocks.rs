@@ -197,7 +197,7 @@ impl Pass<'_> {
         let is_known = contract.field.is_some() || !contract.source.is_empty();
         if thinking.partial {
             Some(Why::Cut)
-        } else if content.partial && contract.bound {
+        } else if content.partial && (contract.bound || !says_anything(content)) {
             Some(Why::CutAnswer)
         } else if contract.signed && !contract.unsealed && !is_sealed {
             Some(Why::Unsealed)
@@ -292,6 +292,16 @@ impl Pass<'_> {
         }
         warnings
     }
+}
+
+/// Whether an answer has visible blocks other than calls.
+pub(super) fn says_anything(content: &Content) -> bool {
+    content.blocks.iter().any(|block| match block {
+        Block::Text(text) => !text.text.trim().is_empty(),
+        Block::Media(_) => true,
+        Block::Other(other) => !is_thought(other),
+        Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => false,
+    })
 }
 
 fn trailing_partial(contents: &[Content]) -> Option<Problem> {

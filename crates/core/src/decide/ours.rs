@@ -152,7 +152,11 @@ fn lacking(
     let (turns, own) = (Turns::of(contents), target.origin(None));
     let seen = seen_by(&own, contents, &turns);
     let joined = joined(contents, &turns, target);
+    let is_left = |content: &Content| !content.partial || blocks::says_anything(content);
     let lacks = |messages: Range<usize>| {
+        if !contents.get(messages.clone())?.iter().any(is_left) {
+            return None;
+        }
         let turn = turns.of_message(messages.start);
         // An answer that went out in words during its turn stays in words, so that the prompt cache holds.
         let was_current = seen.get(&turn).is_some_and(|last| *last >= messages.end);
@@ -226,10 +230,7 @@ fn without(
     for message in messages {
         if let Some(content) = contents.to_mut().get_mut(message) {
             apply::without_thoughts(content);
-            if content.partial {
-                // Tools were never run for the calls of a broken answer.
-                content.blocks.retain(|block| !matches!(block, Block::ToolCall(_)));
-            }
+            apply::without_broken_calls(content);
         }
     }
     withheld

@@ -311,8 +311,12 @@ fn what_is_left_of_an_answer_that_broke_off_can_be_sent() {
     let contract = Contract::plain(Return::All, "reasoning_content").required();
     let applied = gone_out(&turns, &target(contract), &settings(&[]));
     assert_eq!(applied.contents.len(), 2, "nothing is left of the answer: {:?}", applied.contents);
-    turns[1].blocks.push(Block::text("Half an ans"));
-    turns[1].blocks.push(call("never-run"));
+    let whole = Block::Thinking(Thinking::new("whole", "reasoning_content"));
+    turns[1].blocks = vec![whole, Block::text(" "), call("never-run")];
+    let applied = gone_out(&turns, &target(contract.clone()), &settings(&[]));
+    assert_eq!(applied.contents.len(), 2, "only a thought is left: {:?}", applied.contents);
+    turns[1].blocks.remove(0);
+    turns[1].blocks.insert(0, Block::text("Half an ans"));
     let applied = gone_out(&turns, &target(contract), &settings(&[]));
     assert_eq!(
         applied.contents[1].speaker,
