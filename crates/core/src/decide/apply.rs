@@ -10,10 +10,10 @@ use crate::decision::{Action, Decision};
 use crate::edit::{Change, What, changed};
 use crate::json::Extra;
 use crate::provider::Target;
-use crate::restore::{ordered, ticket, weave};
+use crate::restore::{Kept, ordered, ticket, weave};
 use crate::settings::{Include, Resolved};
 use crate::wire::chat_completions::SIBLINGS;
-use crate::wire::responses::is_made_id;
+use crate::wire::responses::{self, is_made_id, is_summary, reads_content, to_content};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -64,6 +64,45 @@ pub(super) fn in_order<'c>(
                 && let Some(content) = contents.to_mut().get_mut(step.contents.start)
             {
                 *content = moved;
+            }
+        }
+    }
+    contents
+}
+
+/// Moves plain thoughts that the gateway wrote as summaries for its caller to the place that the model reads.
+pub(super) fn in_place<'c>(
+    mut contents: Cow<'c, [Content]>,
+    input: &Input<'c>,
+    answers: &[Decision],
+    opened: &[Opened],
+) -> Cow<'c, [Content]> {
+    let is_read = input.target.wire.id() == responses::ID && reads_content(&input.target.dialect);
+    if input.contract().signed || !is_read {
+        return contents;
+    }
+    for ((step, answer), opened) in input.steps().iter().zip(answers).zip(opened) {
+        if answer.action != Action::Keep {
+            continue;
+        }
+        let mut thoughts = opened.0.iter().flatten().flat_map(Kept::thoughts).peekable();
+        let is_ours = thoughts.peek().is_some() && !thoughts.any(is_summary);
+        let moves = |thinking: &Thinking| {
+            let is_made = thinking.id.as_deref().is_some_and(is_made_id);
+            is_summary(thinking) && (is_ours || is_made)
+        };
+        for message in step.contents.clone() {
+            let has_some = |it: &Content| it.thoughts().any(moves);
+            if contents.get(message).is_some_and(has_some)
+                && let Some(content) = contents.to_mut().get_mut(message)
+            {
+                for block in &mut content.blocks {
+                    if let Block::Thinking(thinking) = block
+                        && moves(thinking)
+                    {
+                        to_content(thinking);
+                    }
+                }
             }
         }
     }

@@ -299,6 +299,7 @@ impl<'c> Looked<'c> {
             return Looked { answers, refused, opened, contents };
         }
         let contents = apply::answers(input, &answers, &opened);
+        let contents = apply::in_place(contents, input, &answers, &opened);
         let contents = apply::own_ids(contents, input, &answers);
         let contents = fragments::joined(contents, input, &answers);
         let contents = apply::in_order(contents, input, &answers, &opened);

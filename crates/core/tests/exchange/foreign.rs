@@ -3,6 +3,7 @@
 use crate::{Gateway, Lock};
 use thinkthrough_core::exchange::Prepared;
 use thinkthrough_core::provider::Target;
+use thinkthrough_json::Doc;
 
 const ASKED: &str = r#"{"role":"user","content":"List it."}"#;
 const RESULT: &str =
@@ -82,4 +83,47 @@ fn a_copy_of_another_models_thought_goes_from_the_text_and_leaves_no_empty_one()
     let came = request("m", &[ASKED, &copy, RESULT]);
     let sent = sent(&gateway.ask(&came, &Lock), &came);
     assert!(!sent.contains("CLAUDE") && !sent.contains(r#""text":"""#), "{sent}");
+}
+
+/// The items of a whole answer of the Responses API.
+fn items(answer: &str) -> Vec<String> {
+    let doc = Doc::parse_str(answer).unwrap();
+    let output = doc.root().get("output").unwrap();
+    output.items().map(|item| item.raw().to_owned()).collect()
+}
+
+#[test]
+fn a_summary_that_the_gateway_wrote_goes_to_its_models_own_place() {
+    let mut gateway = Gateway::new("responses", "deepseek", None, "deepseek-v4-pro");
+    let asked = r#"{"role":"user","content":"List it."}"#;
+    let request = |items: &str| format!(r#"{{"model":"m","store":false,"input":[{items}]}}"#);
+    let answer = r#"{"id":"1","model":"deepseek-v4-pro","choices":[{"index":0,"message":{"role":"assistant","content":null,"reasoning_content":"Look","tool_calls":[{"id":"call_1","type":"function","function":{"name":"ls","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
+    let first = gateway.ask(&request(asked), &Lock);
+    let (said, _) = gateway.answer(first, &[answer], None);
+    let items = items(&said);
+    assert!(items[0].contains(r#""summary":[{"type":"summary_text","text":"Look"}]"#), "{said}");
+    gateway.target = Target::built_in("deepseek", Some("responses"), "deepseek-v4-pro").unwrap();
+    let result = r#"{"type":"function_call_output","call_id":"call_1","output":"a"}"#;
+    let call = &items[1];
+    // A client that keeps the id, and one that does not.
+    let doc = Doc::parse_str(&items[0]).unwrap();
+    let id = doc.root().string("id").unwrap();
+    let bare = items[0].replace(&format!(r#""id":"{id}","#), "");
+    assert_ne!(bare, items[0]);
+    for thought in [&items[0], &bare] {
+        let came = request(&format!("{asked},{thought},{call},{result}"));
+        let sent = sent(&gateway.ask(&came, &Lock), &came);
+        let content = r#""content":[{"type":"reasoning_text","text":"Look"}]"#;
+        assert!(sent.contains(content) && !sent.contains("summary_text"), "{sent}");
+    }
+    // An item that its model gave as a summary stays as it is.
+    let its = r#"{"id":"resp_2","object":"response","status":"completed","model":"m","output":[{"type":"reasoning","id":"rs_own","summary":[{"type":"summary_text","text":"Look"}]},{"type":"function_call","id":"fc_a","call_id":"call_2","name":"ls","arguments":"{}","status":"completed"}]}"#;
+    let first = gateway.ask(&request(asked), &Lock);
+    gateway.answer(first, &[its], None);
+    let thought =
+        r#"{"type":"reasoning","id":"rs_own","summary":[{"type":"summary_text","text":"Look"}]}"#;
+    let call = call.replace("call_1", "call_2");
+    let came = request(&format!("{asked},{thought},{call},{}", result.replace("call_1", "call_2")));
+    let sent = sent(&gateway.ask(&came, &Lock), &came);
+    assert!(sent.contains(thought), "{sent}");
 }

@@ -25,7 +25,7 @@ mod tests;
 use super::headers::Headers;
 use super::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
 use crate::answer::Answer;
-use crate::content::Other;
+use crate::content::{Other, Thinking};
 use crate::event::Sink;
 use crate::json::{Val, Writer};
 use crate::request::Request;
@@ -35,7 +35,10 @@ use crate::request::Request;
 pub struct Responses;
 
 /// The public name, which also marks the extra fields of this wire.
-const ID: &str = "responses";
+pub(crate) const ID: &str = "responses";
+
+/// The place of a plain thought in a reasoning item.
+const CONTENT: &str = "content";
 
 /// Note: the content of the model's message was a bare string, not a list of parts.
 const BARE: &str = "bare";
@@ -64,6 +67,26 @@ pub(crate) fn is_made_id(id: &str) -> bool {
     let is_place = place
         .is_some_and(|it| (1..=4).contains(&it.len()) && it.bytes().all(|b| b.is_ascii_digit()));
     is_word && is_place && rest.is_some_and(|it| !it.is_empty())
+}
+
+/// Whether models of this dialect read their plain thoughts as content of a reasoning item, not as its summary.
+pub(crate) fn reads_content(dialect: &Dialect) -> bool {
+    dialect.field.as_deref().unwrap_or(CONTENT) == CONTENT
+}
+
+/// Whether a plain thought is the summary of its item.
+pub(crate) fn is_summary(thinking: &Thinking) -> bool {
+    thinking.source_field == "summary"
+        && thinking.encrypted_content.is_none()
+        && !thinking.thought.is_empty()
+}
+
+/// Makes a summary the content of its item.
+pub(crate) fn to_content(thinking: &mut Thinking) {
+    thinking.summary = Some(Vec::new());
+    thinking.content = Some(vec![thinking.thought.clone()]);
+    CONTENT.clone_into(&mut thinking.source_field);
+    thinking.extra.fields.retain(|(key, _)| !matches!(key.as_str(), "summary" | "content"));
 }
 
 impl Wire for Responses {

@@ -2,7 +2,7 @@
 
 use super::request;
 use super::write_item::{Items, Place};
-use super::{BARE_INPUT, ID, INSTRUCTIONS, NOT_SAID};
+use super::{BARE_INPUT, CONTENT, ID, INSTRUCTIONS, NOT_SAID};
 use crate::content::{Block, Content, Speaker};
 use crate::json::{Extra, Raw, Writer};
 use crate::request::{AnswerFormat, ReasoningAsk, Request, Tool, ToolChoice};
@@ -85,7 +85,7 @@ fn input(w: &mut Writer, contents: &[Content], dialect: &Dialect) -> Vec<String>
         w.field_str("input", &text.text);
         return Vec::new();
     }
-    let field = dialect.field.as_deref().unwrap_or("content");
+    let field = dialect.field.as_deref().unwrap_or(CONTENT);
     let mut items = Items::new(Place::Request(field)).spoken(dialect);
     w.key("input").array(|w| contents.iter().for_each(|content| items.content(w, content)));
     items.lost
