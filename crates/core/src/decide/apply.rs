@@ -2,7 +2,7 @@
 
 use super::Input;
 use super::blocks::{is_thought, says_anything};
-use super::records::Opened;
+use super::records::{self, Opened};
 use super::remains::{self, Which};
 use crate::content::{Block, Content, Speaker, Thinking};
 use crate::contract::Contract;
@@ -33,6 +33,7 @@ pub(super) fn answers<'c>(
             changes.extend(weave(contents, step, action, Some(found), kept.as_ref()));
         }
     }
+    changes.extend(records::of_orphans(input));
     changes.retain(|change| !keeps_ticket(contents, change, contract));
     changed(contents, &changes)
 }

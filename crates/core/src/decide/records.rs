@@ -5,9 +5,10 @@ use super::refused::{Known, PutBack};
 use super::{Input, Vault};
 use crate::content::Thinking;
 use crate::decision::{Action, Decision, Evidence};
-use crate::plane::Place;
+use crate::edit::Change;
+use crate::plane::{Place, SealError};
 use crate::reasoning::estimate_thinking_tokens;
-use crate::restore::{Ask, Found, Head, Kept};
+use crate::restore::{Ask, Found, Head, Kept, Orphan};
 
 /// The thoughts of one answer, one for each of its records. A record that the target cannot read is left out, with
 /// its ids.
@@ -62,10 +63,15 @@ fn opened(
     vault: &Vault<'_>,
 ) -> Result<Option<Kept>, usize> {
     let record = records.get(found.record).filter(|_| action != Action::Withhold);
-    let Some((record, tenant)) = record.zip(vault.tenant) else { return Ok(None) };
+    let kept = record.and_then(|record| open(record, vault));
+    kept.transpose().map_err(|_| found.record)
+}
+
+/// The content of a record; `None` if nobody owns the request.
+fn open(record: &Found, vault: &Vault<'_>) -> Option<Result<Kept, SealError>> {
     let Head { id, origin, .. } = &*record.head;
-    let place = Place { tenant, record: id, origin, position: 0 };
-    record.kept.open(&place, vault.open).map(Some).map_err(|_| found.record)
+    let place = Place { tenant: vault.tenant?, record: id, origin, position: 0 };
+    Some(record.kept.open(&place, vault.open))
 }
 
 /// The thoughts that go back, once that is settled.
@@ -79,4 +85,15 @@ pub(super) fn put_back(answers: &[Decision], opened: &[Opened], vault: &Vault<'_
         Known::of(id, kept, maker.is_beside(asked) && maker.account == asked.account)
     });
     PutBack { records: records.collect(), has_own }
+}
+
+/// Renames results whose calls are not in the request: to the ids that the provider gave those calls.
+pub(super) fn of_orphans(input: &Input<'_>) -> Vec<Change> {
+    let orphans = input.question.map(|question| question.orphans.as_slice()).unwrap_or_default();
+    let renamed = |orphan: &Orphan| {
+        let record = input.vault.found.iter().find(|record| orphan.is_of(&record.head))?;
+        let kept = open(record, &input.vault)?.ok()?;
+        orphan.renamed(&record.head, &kept)
+    };
+    orphans.iter().filter_map(renamed).collect()
 }

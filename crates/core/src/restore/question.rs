@@ -9,6 +9,7 @@ use super::ids::{is_listed, normal_id};
 use super::key::{Key, Of, Secret, Version};
 use super::maker;
 use super::normal::Normal;
+use super::orphan::Orphan;
 use super::record::{Thought, seals};
 use super::results::Results;
 use super::ticket;
@@ -26,6 +27,8 @@ pub struct Question {
     pub version: Version,
     /// The answers in the request, in order.
     pub steps: Vec<Step>,
+    /// The results whose calls are not in the request.
+    pub(crate) orphans: Vec<Orphan>,
     /// The digest of the session hint, if the client gave one.
     pub hint: Option<Key>,
     /// The digest of the conversation's first message, which every fork shares.
@@ -208,7 +211,8 @@ impl Question {
             after_speech: true,
         };
         walk.all(rest, instructions);
-        walk.finish(hint)
+        let orphans = Orphan::all(contents, &normal);
+        Question { orphans, ..walk.finish(hint) }
     }
 
     /// Every look-up key for records of this request. If the list is empty, no look-up is necessary.
@@ -226,6 +230,7 @@ impl Question {
                 keys.extend(step.hints());
             }
         }
+        keys.extend(self.orphans.iter().map(|orphan| orphan.names));
         keys.sort_unstable();
         keys.dedup();
         keys
@@ -381,6 +386,7 @@ impl Walk<'_> {
         Question {
             version: self.normal.version,
             steps: self.steps,
+            orphans: Vec::new(),
             hint,
             root: self.root.unwrap_or(self.place.history),
             lists_ids: self.lists_ids,
@@ -449,7 +455,7 @@ impl Visible {
 }
 
 /// The key of an id in its normal form, if no other answer has it.
-fn anchor(normal: &Normal<'_>, id: &str, lists_ids: bool) -> Option<Key> {
+pub(super) fn anchor(normal: &Normal<'_>, id: &str, lists_ids: bool) -> Option<Key> {
     let is_alone = ticket::is_minted(normal, id) || (lists_ids && is_listed(id));
     is_alone.then(|| normal.digest(Of::Anchor).part(id.as_bytes()).finish())
 }

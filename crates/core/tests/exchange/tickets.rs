@@ -1,6 +1,6 @@
 //! Weak ids of calls: the caller gets tickets, the provider its own ids.
 
-use crate::{Gateway, Lock};
+use crate::{Gateway, Lock, body};
 use thinkthrough_core::content::{Block, Content, Speaker, ToolCall, ToolResponse};
 use thinkthrough_core::event::Fold;
 use thinkthrough_core::exchange::{Prepared, Restore};
@@ -300,4 +300,28 @@ fn a_mistral_model_has_ids_of_its_own_form_on_its_own_api() {
         let made = (0..6).map(|call| format!("call{call:05}"));
         assert_eq!(sent, made.collect::<Vec<_>>(), "{wire}");
     }
+}
+
+#[test]
+fn a_result_whose_call_the_provider_keeps_names_it_by_the_providers_id() {
+    let mut gateway = Gateway::new("responses", "xai", Some("responses"), "grok-4.6");
+    let asked = r#"{"model":"grok-4.6","input":"Read both."}"#;
+    let answer = r#"{"id":"resp_1","object":"response","status":"completed","model":"grok-4.6","output":[{"type":"reasoning","id":"rs_a","summary":[{"type":"summary_text","text":"Look"}],"encrypted_content":"eA=="},{"type":"function_call","id":"fc_a","call_id":"read:0","name":"read","arguments":"{}","status":"completed"},{"type":"function_call","id":"fc_b","call_id":"read:1","name":"read","arguments":"{}","status":"completed"}]}"#;
+    let first = gateway.ask(asked, &Lock);
+    let (said, _) = gateway.answer(first, &[answer], None);
+    let seen = calls("responses", false, &said);
+    let [one, two] = ids(&seen).try_into().unwrap();
+    assert!(ticket::is_ticket(one) && ticket::is_ticket(two) && one != two, "{one} {two}");
+    let results = |one: &str, two: &str| {
+        format!(
+            r#"{{"model":"grok-4.6","previous_response_id":"resp_1","input":[{{"type":"function_call_output","call_id":"{two}","output":"b"}}, {{"type":"function_call_output","call_id":"{one}","output":"a"}}]}}"#
+        )
+    };
+    let next = gateway.ask(&results(one, two), &Lock);
+    let items = |of: &str| of[of.find("\"previous").unwrap()..].to_owned();
+    assert_eq!(items(body(&next)), items(&results("read:0", "read:1")));
+    // Without the record, the provider gets the caller's ids, and refuses them.
+    gateway.records.clear();
+    let next = gateway.ask(&results(one, two), &Lock);
+    assert_eq!(items(body(&next)), items(&results(one, two)));
 }
