@@ -1,4 +1,4 @@
-//! Recorded traffic through the built program, in every way that `parse` can be asked.
+//! Recorded traffic through the built program, with each kind of option for `parse`.
 
 use crate::corpus::{Case, cases, exceptions};
 use crate::judge::{
@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use thinkthrough_core::{provider, wire};
 
-/// More exceptions than this are no exceptions.
+/// More exceptions would make the rule meaningless.
 const MAX_EXCEPTIONS: usize = 3;
 
-/// All cases of the corpus; fewer would be read by nobody without a word.
+/// Number of cases in the corpus. With fewer, some recordings would be skipped silently.
 const RECORDED: usize = 727;
 
-/// How `parse` is asked.
+/// The options for `parse`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
     Wire,
@@ -43,7 +43,7 @@ fn every_recorded_answer_is_read_by_its_provider_and_wire() {
     run(Way::Both, &of_known_providers(), &BTreeMap::new());
 }
 
-/// The recordings were made at some providers that are not ours.
+/// The cases of known providers. Some recordings come from others.
 fn of_known_providers() -> Vec<Case> {
     cases().into_iter().filter(|case| provider::find(&case.provider).is_some()).collect()
 }
@@ -85,7 +85,8 @@ fn findings(way: Way, case: &Case) -> Vec<String> {
     let answer: Value = serde_json::from_str(&ran.out).unwrap();
     let mut findings = other_differences(&answer, &case.expected);
     let said = said_differences(&answer, &case.expected);
-    // A provider knows which of its models think in tags, and then the text has no tags any more.
+    // With a provider, `parse` knows which models think in tags, and removes the tags from the
+    // text.
     match case.expected.get("tagged") {
         Some(tagged) if way != Way::Wire && !said.is_empty() => {
             findings.extend(tag_differences(&answer, tagged));
@@ -99,7 +100,8 @@ fn findings(way: Way, case: &Case) -> Vec<String> {
     findings
 }
 
-/// A family of its own is read by `parse`; the generic splitters of the tables stand for a pair of tags.
+/// A family of its own is read by `parse`; the generic splitters of the tables stand for a pair of
+/// tags.
 fn tag_findings(case: &Case) -> Vec<String> {
     let tag = |key: &str| case.tag(key).as_str().unwrap_or_default();
     let family = tag("family");

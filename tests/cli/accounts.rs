@@ -1,4 +1,4 @@
-//! Accounts of clouds in the configuration and in the environment, by what goes over the wire.
+//! Cloud accounts in the configuration and in the environment, checked by the requests on the wire.
 
 use crate::place::Place;
 use crate::program::command;
@@ -22,7 +22,7 @@ fn a_file_with_amazons_keys_signs_each_request() {
     let file = place.write("aws.json", &keys.to_string());
     let config = place.write("config.toml", &provider(&upstream, "{ file = \"aws.json\" }"));
     let asking = ["--config", &config, "-m", "own/m", "hello"];
-    // Whoever leaves a key open for everybody is told so.
+    // A key file that others can read is refused with a remedy.
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
     let open = place.ask(&asking);
     assert_eq!(open.code, Some(1), "{open:?}");

@@ -17,13 +17,14 @@ pub(crate) struct Editor {
     lines: Receiver<Value>,
     last: u64,
     pub(crate) session: String,
-    /// What to say to permission requests by the kind of tool; requests go into `seen` like every line.
+    /// Answers to permission requests, by the kind of tool. The requests are in `seen`, like every
+    /// line.
     pub(crate) answers: Vec<(&'static str, &'static str)>,
     pub(crate) seen: Vec<Value>,
 }
 
 impl Editor {
-    /// An editor that begins a session in the folder.
+    /// Starts an editor that begins a session in the folder.
     fn start(command: Command, folder: &Path) -> Self {
         let mut editor = Editor::connect(command);
         let begun = editor.request("session/new", json!({"cwd": folder, "mcpServers": []}));
@@ -32,7 +33,7 @@ impl Editor {
         editor
     }
 
-    /// An editor without a session.
+    /// Starts an editor without a session.
     pub(crate) fn connect(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -58,7 +59,7 @@ impl Editor {
         editor
     }
 
-    /// Goes on with a session that is kept.
+    /// Continues a stored session.
     pub(crate) fn load(&mut self, session: &str, folder: &Path) -> Value {
         self.session = session.to_owned();
         self.request("session/load", json!({"cwd": folder, "mcpServers": []}))
@@ -84,7 +85,7 @@ impl Editor {
         self.until(|line| line["id"] == id && line.get("method").is_none())
     }
 
-    /// A request whose session is not the editor's own.
+    /// Sends a request that does not belong to the editor's own session.
     pub(crate) fn plain(&mut self, method: &str, params: &Value) -> Value {
         let own = std::mem::take(&mut self.session);
         let reply = self.request(method, params.clone());
@@ -96,7 +97,7 @@ impl Editor {
         self.request("session/prompt", json!({"prompt": [{"type": "text", "text": text}]}))
     }
 
-    /// Reads on until a line is the one that is meant, and answers permission requests on the way.
+    /// Reads lines up to the expected one, and answers permission requests on the way.
     pub(crate) fn until(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -128,12 +129,12 @@ impl Editor {
         self.updates(kind).iter().map(|it| it["content"]["text"].as_str().unwrap()).collect()
     }
 
-    /// Ends the program without a word.
+    /// Kills the program.
     pub(crate) fn kill(self) {
         drop(self);
     }
 
-    /// Hangs up; the program must end by itself, and well.
+    /// Closes the input. The program must end by itself, with success.
     pub(crate) fn end(mut self) {
         drop(self.child.stdin.take());
         let deadline = Instant::now() + PATIENCE;
@@ -150,14 +151,14 @@ impl Editor {
 
 impl Drop for Editor {
     fn drop(&mut self) {
-        // It may be gone already.
+        // The program may have ended.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
 pub(crate) fn simulated(folder: &Path, more: &[&str]) -> Editor {
-    // Of a process with the same number, which was killed.
+    // A killed process with the same number may have left it.
     drop(fs::remove_dir_all(folder));
     fs::create_dir_all(folder).unwrap();
     fs::write(folder.join("needle.txt"), "the needle is blue\n").unwrap();
@@ -181,7 +182,7 @@ fn at_home(home: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// The conversations that are kept.
+/// The stored conversations.
 pub(crate) fn kept(home: &Path) -> Vec<Value> {
     let output = at_home(home, &["sessions", "list", "--json"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -347,7 +348,7 @@ fn modes_and_options_hold_and_what_is_wrong_is_said() {
 
 #[test]
 fn adr_budget_of_an_editors_session_is_told_when_it_is_spent_and_blocks() {
-    // It thinks more than there is.
+    // Its thought costs more than the budget.
     let thought = "a thought that costs more than one token";
     let thinks = json!({"role": "assistant", "content": "one", "reasoning_content": thought});
     let answers = vec![thinks, json!("two")];

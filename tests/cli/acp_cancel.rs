@@ -1,4 +1,5 @@
-//! A prompt that the editor cancels: what was said until then is kept, just as the chat keeps it when it is interrupted.
+//! A prompt that the editor cancels. The answer so far is stored, exactly as in an interrupted
+//! chat.
 
 use crate::acp::Editor;
 use crate::place::Place;
@@ -16,7 +17,7 @@ enum Stage {
 }
 
 impl Stage {
-    /// Says so much; gives what is seen last of it.
+    /// Sends the answer up to this stage. Returns the last text that the client sees.
     fn say(self, paced: &Paced) -> Option<&'static str> {
         let thought = "half a thou!";
         match self {
@@ -34,13 +35,14 @@ impl Stage {
     }
 }
 
-/// A text is told, as far as it is clear that its last letters are no beginning of a secret.
+/// Whether the line has a beginning of the text. Last letters that could begin a secret are sent
+/// later.
 fn begins(line: &Value, text: &str) -> bool {
     let told = line["params"]["update"]["content"]["text"].as_str();
     told.is_some_and(|told| !told.is_empty() && text.starts_with(told))
 }
 
-/// The messages that are kept of the only conversation, without how long anything took.
+/// The stored messages of the only conversation, without durations.
 fn kept(place: &Place, config: &str) -> Value {
     let list = place.think(&["sessions", "list", "--json", "--config", config]).json();
     assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
@@ -60,7 +62,7 @@ fn without_times(value: Value) -> Value {
     }
 }
 
-/// Interrupts the chat there; what it keeps, and what it sends when it goes on.
+/// Interrupts a chat at this stage. Returns its stored messages, and those of its next request.
 fn chat(stage: Stage) -> (Value, Value) {
     let place = Place::new(&format!("chat-cancel-{stage:?}"));
     let paced = Paced::start();
@@ -86,7 +88,7 @@ fn chat(stage: Stage) -> (Value, Value) {
     (kept, sent)
 }
 
-/// Cancels a prompt of an editor there; the same.
+/// The same with an editor that cancels its prompt.
 fn editor(stage: Stage) -> (Value, Value) {
     let place = Place::new(&format!("acp-cancel-{stage:?}"));
     let paced = Paced::start();
@@ -114,11 +116,11 @@ fn editor(stage: Stage) -> (Value, Value) {
     let reply = editor.until(|line| line["id"] == id);
     assert_eq!(reply["result"]["stopReason"], "cancelled", "{reply}");
     paced.left(1);
-    // It is kept before the editor hears of the end.
+    // The answer is stored before the editor learns of the end.
     let kept = kept(&place, &config);
     editor.begin("session/prompt", json!({"prompt": [{"type": "text", "text": "go on"}]}));
     let sent = paced.asked(2)["messages"].clone();
-    // The editor goes away in the middle.
+    // The editor closes in the middle of the answer.
     paced.say("we, too");
     editor.until(|line| begins(line, "we, too"));
     let session = editor.session.clone();
@@ -153,7 +155,7 @@ fn a_cancelled_prompt_is_kept_as_the_chat_keeps_an_interrupted_question() {
         }
         let same = |messages: Value| -> Value {
             let mut messages = messages;
-            // Each has a provider of its own.
+            // Each conversation has a provider of its own.
             for message in messages.as_array_mut().unwrap() {
                 message.as_object_mut().unwrap().remove("origin");
             }

@@ -1,4 +1,4 @@
-//! Conversations that an editor loads again, in another process than the one that held them.
+//! Conversations that an editor loads in another process.
 
 use crate::acp::{Editor, acp, kept, place, scripted, simulated};
 use crate::scripted::call;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// What an editor shows of a session, piece by piece: pieces of one kind that follow each other are one.
+/// The updates of a session as an editor shows them. Successive chunks of one kind are joined.
 fn shown(seen: &[Value]) -> Vec<(String, String)> {
     let mut shown: Vec<(String, String)> = Vec::new();
     for line in seen.iter().filter(|line| line["method"] == "session/update") {
@@ -15,12 +15,12 @@ fn shown(seen: &[Value]) -> Vec<(String, String)> {
         let kind = update["sessionUpdate"].as_str().unwrap();
         let text = match kind {
             "tool_call" => format!("{} {}", update["kind"], update["title"]),
-            // That a call runs is no news when it ran long ago.
+            // Only the live session has updates of running calls.
             "tool_call_update" if update["status"] == "in_progress" => continue,
             "tool_call_update" => format!("{} {}", update["status"], update["content"]),
             _ => update["content"]["text"].as_str().unwrap().to_owned(),
         };
-        // Said of the session, and not in it.
+        // A note about the session is no part of it.
         if text.contains("_taken up: ") {
             continue;
         }
@@ -111,7 +111,7 @@ fn what_cannot_be_loaded_is_said() {
             "there is no kept session `0000000000000000`",
         ),
         (json!({"sessionId": "../x", "cwd": work}), -32002, "there is no kept session `../x`"),
-        // It is open, but nothing was said in it, so nothing of it is kept.
+        // The session is open but empty, so that it is not stored.
         (json!({"sessionId": editor.session, "cwd": work}), -32002, "there is no kept session `"),
     ] {
         let reply = editor.plain("session/load", &params);
@@ -125,7 +125,8 @@ fn what_cannot_be_loaded_is_said() {
     let reply = editor.load(&session, &folder);
     assert!(reply["error"]["message"].as_str().unwrap().contains("being answered"), "{reply}");
 
-    // The editor kills the program in the middle; what was kept until then is there.
+    // The editor kills the program in the middle of a turn. The part that was stored by then is
+    // still there.
     let began = Instant::now();
     while kept(&script.path("")).first().is_none_or(|it| it["messages"] != 2) {
         assert!(began.elapsed() < PATIENCE, "the question and the call are kept");

@@ -1,4 +1,5 @@
-//! `think ask` against every simulated provider: a tool loop of two rounds, and a follow-up from the history file.
+//! `think ask` against every simulated provider: a tool loop of two rounds, and a follow-up from
+//! the history file.
 
 use crate::place::Place;
 use crate::program::command;

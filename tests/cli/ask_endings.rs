@@ -1,4 +1,4 @@
-//! `think ask` says how an answer ended that is none, or only half of one, and its exit code tells scripts.
+//! `think ask` reports an empty or incomplete answer, also by its exit code.
 
 use crate::place::Place;
 use crate::scripted::{Scripted, call};

@@ -1,4 +1,5 @@
-//! `think ask --history` and `--continue`: what cannot be kept is not asked, and what was interrupted is kept.
+//! `think ask --history` and `--continue`: a question is not sent if it cannot be stored, and an
+//! interrupted answer is stored.
 
 use crate::place::Place;
 use crate::pty::paced::Paced;
@@ -32,7 +33,7 @@ fn a_history_that_cannot_be_written_is_refused_before_anything_is_asked() {
     let locked = place.home().join("locked");
     fs::create_dir(&locked).unwrap();
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o500)).unwrap();
-    // Whoever may write everywhere is refused nowhere.
+    // Root can write everywhere, so that this case does not apply.
     if fs::write(locked.join("try"), "").is_err() {
         cases.push(locked.join("talk.jsonl").display().to_string());
     }
@@ -45,7 +46,7 @@ fn a_history_that_cannot_be_written_is_refused_before_anything_is_asked() {
     assert!(upstream.bodies().is_empty(), "nothing went out");
 }
 
-/// A question whose answer is interrupted in its middle by Ctrl-C; with these arguments.
+/// Asks with these arguments. Ctrl-C interrupts the answer.
 fn interrupted(place: &Place, paced: &Paced, args: &[&str]) -> Child {
     let config = place.write("config.toml", &provider(paced.url()));
     let all = [&["ask", "--config", &config, "--tools", "off"], args, &["Why?"]].concat();

@@ -1,14 +1,14 @@
-//! What a person sees in a browser: suites in Python that drive a headless Chromium, `tests/browser/run.py`.
+//! The web page in a browser: suites in Python (`tests/browser/run.py`) drive a headless Chromium.
 
 use crate::program::command;
 use serde_json::Value;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// How a suite ends where there is no browser.
+/// The exit code of a suite if there is no browser.
 const NO_BROWSER: i32 = 77;
 
-/// Runs suites, or single checks of them; where no browser is, says so.
+/// Runs suites, or single checks of them. Prints a note if there is no browser.
 #[track_caller]
 fn browse(suites: &[&str]) {
     let mut run = Command::new("python3");

@@ -1,4 +1,5 @@
-//! `think ask` within a session budget and a provider's limits, against a provider that tells what it spends.
+//! `think ask` within a session budget and a provider's limits, against a provider that reports its
+//! usage.
 
 use crate::place::Place;
 use crate::upstream::{Upstream, chat};

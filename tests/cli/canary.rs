@@ -1,5 +1,5 @@
-//! Sends secrets through every input of a gateway, and searches for them in all its stored data, output and requests to
-//! third parties.
+//! Sends secrets through every input of a gateway, and searches for them in all its stored data,
+//! output and requests to third parties.
 
 use crate::collector::Collector;
 use crate::place::Place;
@@ -39,7 +39,8 @@ impl Canaries {
         let (all, text) = (self.0.lock().unwrap(), String::from_utf8_lossy(bytes));
         let is_there = |canary: &str| {
             let hex: String = canary.bytes().map(|byte| format!("{byte:02x}")).collect();
-            // Base64 depends on the offset of the text modulo 3, so all three alignments are searched.
+            // Base64 depends on the offset of the text modulo 3, so all three alignments are
+            // searched.
             let coded = (0..3).map(|skip| base64(&canary.as_bytes()[skip..]));
             let forms = [canary.to_owned(), hex.to_uppercase(), hex];
             forms.into_iter().chain(coded).any(|form| text.contains(&form))

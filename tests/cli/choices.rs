@@ -1,4 +1,5 @@
-//! Several choices of one answer stay apart: from the simulators straight to `think parse`, and through the gateway.
+//! Several choices of one answer stay apart: from the simulators straight to `think parse`, and
+//! through the gateway.
 
 use crate::program::think;
 use crate::server::{Server, body};
@@ -14,7 +15,7 @@ fn question(model: &str, stream: bool) -> String {
     question.to_string()
 }
 
-/// What `think parse` reads of three choices: the thought and the text of each.
+/// Thought and text of each of three choices, as `think parse` reads them.
 fn read(wire: &str, answer: &str) -> Vec<(String, String)> {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     let first = think(&["parse", "--wire", wire], body(answer).as_bytes()).json();

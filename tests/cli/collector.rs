@@ -1,4 +1,4 @@
-//! A collector of traces: it takes OTLP over HTTP on a real socket, and keeps every byte.
+//! A collector of traces. It accepts OTLP over HTTP on a real socket, and stores every byte.
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use crate::server::PATIENCE;
 
-/// Takes spans until the test ends.
+/// Accepts spans until the test ends.
 pub(crate) struct Collector {
     pub(crate) url: String,
     got: Arc<(Mutex<Vec<Got>>, Condvar)>,
@@ -34,7 +34,7 @@ impl Collector {
         let kept = Arc::clone(&got);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                // Who goes away early sends no span.
+                // A client that closes early sends no span.
                 if let Ok(one) = stream.and_then(take) {
                     kept.0.lock().unwrap().push(one);
                     kept.1.notify_all();
@@ -44,12 +44,12 @@ impl Collector {
         Collector { url, got }
     }
 
-    /// What came so far.
+    /// The requests so far.
     pub(crate) fn got(&self) -> Vec<Got> {
         self.got.0.lock().unwrap().clone()
     }
 
-    /// All spans, once there are so many.
+    /// All spans, as soon as there are `count`.
     pub(crate) fn spans(&self, count: usize) -> Vec<Span> {
         let spans = |got: &Vec<Got>| -> Vec<Span> { got.iter().flat_map(Got::spans).collect() };
         let got = self.got.0.lock().unwrap();
@@ -71,7 +71,7 @@ impl Got {
         resources.flat_map(|it| it.scope_spans).flat_map(|it| it.spans).collect()
     }
 
-    /// What is said about who sends.
+    /// The attributes of the sender.
     pub(crate) fn sender(&self) -> BTreeMap<String, String> {
         let resources = self.read().resource_spans.into_iter();
         let said = resources.filter_map(|it| it.resource).flat_map(|it| it.attributes);
@@ -79,7 +79,7 @@ impl Got {
     }
 }
 
-/// Attributes by name, their values as text: those of text in quotes.
+/// Attributes by name, with their values as text. Strings are in quotes.
 pub(crate) fn shown(attributes: &[KeyValue]) -> BTreeMap<String, String> {
     let one = |it: &KeyValue| (it.key.clone(), value(it.value.as_ref().unwrap()));
     attributes.iter().map(one).collect()

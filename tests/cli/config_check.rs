@@ -1,4 +1,5 @@
-//! `think config check`, and what every command refuses of a configuration: names that lead nowhere.
+//! `think config check`, and names in a configuration that every command refuses because they lead
+//! nowhere.
 
 use crate::place::Place;
 use serde_json::json;
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 const OWN: &str = "[providers.own]\nwire = \"chat-completions\"\nbase_url = \"http://127.0.0.1:1\"\n\
                    [models.kimi]\nprovider = \"own\"\n";
 
-/// What `think config check` prints, and whether it found no error.
+/// The output of `think config check`, and whether it found no error.
 fn check(place: &Place, config: &str) -> (bool, String) {
     let file = place.write("check.toml", config);
     let ran = place.think(&["config", "check", &file]);
@@ -66,7 +67,7 @@ fn names_that_lead_nowhere_are_refused_by_every_command() {
         ),
     ] {
         let config = place.write("config.toml", &format!("{OWN}{config}"));
-        // The last one would not come to an end.
+        // If it were not refused, the last command would never end.
         for args in [
             &["ask", "--config", &config, "-m", "sim/default", "hi"][..],
             &["settings", "--config", &config],
@@ -110,7 +111,7 @@ fn names_that_lead_somewhere_are_fine() {
         let (is_fine, said) = check(&place, &format!("default_model = \"anything\"\n{config}"));
         assert!(is_fine, "{said}");
     }
-    // A file that names no provider is no list of providers.
+    // A file without providers allows all built-in ones.
     for name in ["moonshotai/x", "deepseek-v4"] {
         let (is_fine, said) = check(&place, &format!("default_model = \"{name}\"\n"));
         assert!(is_fine, "{name}: {said}");
@@ -151,7 +152,7 @@ fn everything_that_is_wrong_is_said_at_once() {
         assert!(lines.len() == 1 && lines[0].starts_with("error: "), "{part}: {said}");
     }
     let errors = said.lines().filter(|line| line.starts_with("error: ")).count();
-    // The level is said once the word before it is right.
+    // The check reports a wrong `level` only if the `return` before it is right.
     assert!((13..=14).contains(&errors), "nothing is said that only follows from another: {said}");
     for (at, name) in [("providers.own.api_key", "UNSET_A"), ("mcp.files.env.TOKEN", "UNSET_B")] {
         let warning = format!("warning: `{at}` needs `{name}`, which is not set\n");
@@ -199,7 +200,7 @@ fn a_variable_that_is_not_set_is_a_warning_that_names_it() {
             && said.contains("DEEPSEEK_API_KEY"),
         "{said}"
     );
-    // Nobody is reached whom the file does not name.
+    // Only providers that the file names can be reached.
     for (model, says) in [
         ("deepseek-v4", "`models.kimi.fallback` is `deepseek-v4`, which is no model"),
         (

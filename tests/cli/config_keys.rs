@@ -1,4 +1,5 @@
-//! Keys of the configuration that no other test is about: each changes a byte on a wire, or whether one goes out.
+//! Keys of the configuration that no other test is about: each changes a byte on a wire, or whether
+//! one goes out.
 
 use crate::place::Place;
 use crate::program::command;
@@ -19,7 +20,8 @@ fn provider(upstream: &Upstream, extends: &str, more: &str) -> String {
     )
 }
 
-/// What is sent under this contract, after an answer with a thought and one without; with these arguments.
+/// The requests under this contract, after an answer with a thought and one without, with these
+/// arguments.
 fn under(contract: &str, args: &[&str]) -> Vec<Value> {
     let place = Place::new("contract");
     let upstream = Upstream::start(vec![chat("", "fine", None)]);
@@ -146,8 +148,9 @@ fn limits_tokens_per_minute_make_the_next_request_wait() {
     assert_eq!(upstream.bodies().len(), 1);
 }
 
-/// A gateway with these keys on its model: what the client sees of the first answer, and the messages of the request
-/// in which the client, who keeps no thoughts, sends a call's result; `first` is what it calls its first words then.
+/// Asks twice through a gateway with these keys on its model. Returns the first answer as the
+/// client sees it, and the messages of the second request, in which the client sends the result of
+/// a call without the thought. `first` is the text that the client then has for its first message.
 fn through_gateway(name: &str, model: &str, first: &str) -> (String, Vec<Value>) {
     let place = Place::new(name);
     let (calls, done) = (chat(OLD, "list", Some(9)), chat("", "done", Some(0)));
@@ -222,7 +225,7 @@ fn contract_level_says_what_counts_as_the_same_answer() {
         ("tail", "one", json!(OLD)),
         // No id of this server was drawn at random.
         ("ticket", "one", Value::Null),
-        // The client has written its first words anew.
+        // The client changed its first message.
         ("chain", "ONE", Value::Null),
     ] {
         let name = format!("level-{level}-{first}");

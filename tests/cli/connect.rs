@@ -1,4 +1,4 @@
-//! `think connect`: clients are set up for the gateway, and are as before when that is taken back.
+//! `think connect` sets up clients for the gateway, and undoes its changes.
 
 use crate::place::Place;
 use crate::program::Ran;
@@ -52,7 +52,7 @@ fn json_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// Everything in a folder, but what the gateway and the commands keep for themselves.
+/// All entries of a folder, without the files of the gateway and the commands.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
@@ -121,7 +121,7 @@ fn claude_code_gets_the_variables_that_it_reads() {
         "ANTHROPIC_API_KEY": "",
     });
     assert_eq!(set, json!({"env": env}));
-    // Nothing has the names that it sends, and nothing replaces them.
+    // No model has the names that the client sends, and the only pattern does not match them.
     let two = "[providers.a]\nwire = \"messages\"\nbase_url = \"http://127.0.0.1:1\"\n\
                [providers.b]\nwire = \"messages\"\nbase_url = \"http://127.0.0.1:1\"\n\
                [models.\"m*\"]\nprovider = \"a\"\n";

@@ -9,7 +9,7 @@ pub(crate) struct Case {
     pub(crate) id: String,
     pub(crate) provider: String,
     pub(crate) api: String,
-    /// What is odd about it, in the recordings' own words.
+    /// Oddities of the recording, in its own words.
     pub(crate) quirks: Vec<String>,
     pub(crate) meta: Value,
     pub(crate) body: Vec<u8>,
@@ -17,7 +17,7 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// Our name of the wire; none for plain text with tags.
+    /// Our name of the wire. `None` for plain text with tags.
     pub(crate) fn wire(&self) -> Option<&'static str> {
         Some(match self.api.as_str() {
             "anthropic-messages" => "messages",
@@ -34,13 +34,13 @@ impl Case {
         })
     }
 
-    /// What the case's description says of its tags.
+    /// A property of the case's tags.
     pub(crate) fn tag(&self, key: &str) -> &Value {
         &self.meta["tags"][key]
     }
 }
 
-/// Every recorded case; none where the recordings are absent.
+/// Every recorded case. Empty if the recordings are absent.
 pub(crate) fn cases() -> Vec<Case> {
     let root = std::env::var_os("THINKTHROUGH_CORPUS")
         .map_or_else(|| repository().join("../shared/corpus"), PathBuf::from);

@@ -16,7 +16,7 @@ fn doctor_finds_every_scenario_as_expected() {
         let text = |key: &str| row[key].as_str().unwrap();
         assert_eq!(row.as_object().unwrap().len(), 5, "{row}");
         assert_eq!(text("direct"), "pass", "{row}");
-        // Who keeps its thoughts may fare well alone, too.
+        // A client that keeps its thoughts may pass without a gateway.
         assert!(text("naive") == "fail" || text("scenario").starts_with("keep-"), "{row}");
         text("gateway") != "pass" && !text("reason").contains("gateway: passed on: ")
     };
@@ -27,7 +27,8 @@ fn doctor_finds_every_scenario_as_expected() {
 
 #[test]
 fn doctor_examines_somebody_elses_gateway_and_says_what_it_must_know() {
-    // A simulator is a gateway that restores nothing: it does not even know the names of the models.
+    // A simulator is a gateway that restores nothing: it does not even know the names of the
+    // models.
     let stranger = Server::start("sim", &[]);
     let url = format!("http://{}", stranger.addr);
     let ran = theirs(&["doctor", "--only", "text-06", "--json", "--gateway", &url]);
@@ -42,8 +43,8 @@ fn doctor_examines_somebody_elses_gateway_and_says_what_it_must_know() {
     stranger.stop();
 }
 
-/// Examines somebody else's gateway. For that the simulators listen on a port that everybody knows, so that one
-/// examination waits for another one's end.
+/// Examines a gateway of others. The simulators then listen on a fixed port, so that one
+/// examination waits for the end of another.
 fn theirs(args: &[&str]) -> Ran {
     let began = Instant::now();
     loop {

@@ -1,4 +1,5 @@
-//! `think explain`: where a bare name goes, and with `--tenant` what the gateway would put back, and why not.
+//! `think explain`: the target of a bare name, and with `--tenant` the thoughts that the gateway
+//! would put back, with reasons.
 
 use crate::place::Place;
 use crate::program::command;
@@ -52,9 +53,10 @@ fn explain_says_of_each_answer_what_the_vault_does_for_it() {
         assert!(thought.as_str().is_some_and(|it| !it.is_empty()), "{seen}");
     }
 
-    // Of an answer that nobody gave there is no record, and none behind it hangs on it.
+    // The question before the answer differs, so that the answer and those after it match no
+    // record.
     let other = asked[2].replace("What is in this folder", "What was in this folder");
-    // Nor has it an id of the gateway's.
+    // Its call ids are no ids of the gateway either.
     let other = other.replace("tk_", "ck_");
     place.write("request.json", &other);
     let missed = with(&["--tenant", "local"]).json();

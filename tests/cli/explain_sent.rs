@@ -1,4 +1,5 @@
-//! `think explain --json` has the body that `think serve` sends with the same configuration, store and budget, byte for byte.
+//! `think explain --json` has the body that `think serve` sends with the same configuration, store
+//! and budget, byte for byte.
 
 use crate::place::Place;
 use crate::serve_config::serve;
@@ -12,7 +13,8 @@ use std::path::Path;
 use std::time::Instant;
 use thinkthrough_json::Doc;
 
-/// A model of every kind of provider: one of the user's own, and those whose rules change the body most.
+/// A model of every kind of provider: one of the user's own, and those whose rules change the body
+/// most.
 const TARGETS: [&str; 7] = [
     "own/m",
     "anth/claude-opus-4-8",
@@ -40,7 +42,7 @@ fn config(upstream: &Upstream, more: &str) -> String {
     .concat()
 }
 
-/// A provider that refuses all, so that nothing is remembered and nothing is spent.
+/// A provider that refuses every request, so that no records are made and no budget is spent.
 fn refusing() -> Upstream {
     Upstream::start(vec![json!({"error": {"message": "not today"}}).to_string()])
 }
@@ -50,7 +52,7 @@ struct Bench {
     place: Place,
     gateway: Server,
     upstream: Upstream,
-    /// What `think explain` is told about the caller.
+    /// The tenant for `think explain`.
     tenant: String,
     /// The header lines of the caller.
     headers: &'static str,
@@ -101,7 +103,8 @@ impl Bench {
         is_sent.then(|| self.upstream.last_bytes().trim().to_owned())
     }
 
-    /// Reads the name of a caller that brings a key of the provider, which the store derives from that key.
+    /// Reads the name of a caller that brings a key of the provider, which the store derives from
+    /// that key.
     fn find_tenant(&mut self) {
         if self.tenant == "local" {
             return;
@@ -219,7 +222,8 @@ fn second(wire: &str, model: &str, answer: &str) -> String {
     json!({"model": model, "messages": [question, message, result]}).to_string()
 }
 
-/// Asks twice, and compares the second request, in which the thought of the first answer is put back.
+/// Asks twice, and compares the second request, in which the thought of the first answer is put
+/// back.
 fn compare_second(bench: &mut Bench, wire: &str) {
     let model = "deep/deepseek-v4-pro";
     let first = json!({"model": model, "max_tokens": 900,
@@ -291,7 +295,7 @@ fn what_is_spent_of_a_budget_is_in_what_is_explained() {
     let request = json!({"model": "own/m", "messages": [{"role": "user", "content": "Why?"}]});
     let request = request.to_string();
     assert!(bench.compare("own/m", "chat-completions", &request));
-    // Gateways report what was spent a moment later.
+    // Gateways report their spending a moment later.
     let began = Instant::now();
     let explained = loop {
         let explained = bench.explained("own/m", "chat-completions", &request).unwrap();
@@ -306,7 +310,7 @@ fn what_is_spent_of_a_budget_is_in_what_is_explained() {
 #[test]
 fn secrets_are_masked_in_what_is_explained_as_in_what_is_sent() {
     let bench = Bench::new(refusing(), &format!("{IN_A_FILE}[masking]\nrequests = true\n"));
-    // A key of a form that everybody knows; it is nobody's.
+    // A key in a known format that belongs to no account.
     let secret = format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3));
     let request = json!({"model": "own/m",
         "messages": [{"role": "user", "content": format!("Use {secret}, please.")}]});

@@ -1,4 +1,5 @@
-//! The first minutes with `think serve`: its page, paths without a version, and the names that agents send by themselves.
+//! The first minutes with `think serve`: its page, paths without a version, and the names that
+//! agents send by themselves.
 
 use crate::place::Place;
 use crate::serve_config::serve;

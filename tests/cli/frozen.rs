@@ -1,4 +1,4 @@
-//! A way to a server that can stand still: what is on its way waits, and nobody is told.
+//! A proxy to a server. While it is frozen, data waits in it without an error.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +11,7 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// A way to this address, on this port; 0 takes a free one.
+    /// A proxy to this address, on this port. 0 means any free port.
     pub(crate) fn new(to: &str, port: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -29,7 +29,7 @@ impl Proxy {
         Proxy { port, gate }
     }
 
-    /// Nothing goes through any more, or it goes on.
+    /// Stops all traffic, or lets it continue.
     pub(crate) fn freeze(&self, is_frozen: bool) {
         *self.gate.0.lock().unwrap() = is_frozen;
         self.gate.1.notify_all();
@@ -38,7 +38,7 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        // Whoever waits may end.
+        // Waiting threads can end.
         self.freeze(false);
     }
 }

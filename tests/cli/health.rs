@@ -1,4 +1,4 @@
-//! `think health`: what it says, and with which exit code.
+//! `think health`: its output and exit codes.
 
 use crate::place::Place;
 use crate::program::think;

@@ -1,4 +1,5 @@
-//! Whatever a model or a provider says, no byte of it steers the terminal: `fixtures/hostile` through the built program.
+//! No byte of a model or a provider can steer the terminal: `fixtures/hostile` through the built
+//! program.
 
 use crate::place::Place;
 use crate::program::{Ran, think};
@@ -6,7 +7,8 @@ use crate::upstream::Upstream;
 use serde_json::{Value, json};
 use thinkthrough_chat::harmless::harmless_char;
 
-/// The sequences, of which each is a number of bytes that need not be UTF-8; a stream's strings have U+FFFD there.
+/// The sequences of the fixture. Bytes that are not UTF-8 become U+FFFD, as in the strings of a
+/// stream.
 pub(crate) fn sequences() -> Vec<String> {
     let text = include_str!("../../fixtures/hostile/sequences.txt");
     let lines = text.lines().filter(|line| !line.starts_with("# "));
@@ -32,7 +34,8 @@ pub(crate) fn chunk(delta: &Value, finish: &Value) -> String {
     format!("data: {}\n\n", json!({"model": "m", "choices": [choice]}))
 }
 
-/// An answer that says every sequence as a thought, as text, as a tool's name, in a tool's argument and as arguments.
+/// An answer with every sequence as thought, text, name of a tool, argument of a tool, and as
+/// arguments.
 fn calling(sequences: &[String]) -> String {
     let mut stream = String::new();
     for sequence in sequences {
@@ -73,7 +76,7 @@ fn check(text: &str, of: &str) {
     assert!(!text.contains('\r'), "{of}");
 }
 
-/// A provider that answers so, asked in this way.
+/// Asks a provider with these answers.
 fn asked(name: &str, answers: Vec<String>, args: &[&str]) -> Ran {
     let place = Place::new(name);
     let upstream = Upstream::start(answers);
@@ -104,7 +107,7 @@ fn t_21_ask_lets_no_hostile_sequence_through() {
         check(&ran.out, &format!("standard output, {mode}"));
         check(&ran.err, &format!("standard error, {mode}"));
         if mode == "json" {
-            // What programs read is what was said.
+            // Output for programs has the original text.
             let said = ran.json();
             let all = sequences.concat();
             assert_eq!(said["rounds"][0]["blocks"][0]["thought"], all);
@@ -125,7 +128,7 @@ fn t_21_no_error_of_a_provider_steers_the_terminal() {
     for (at, answer) in [
         error.clone(),
         format!("{begun}data: {error}\n\n"),
-        // What is no JSON at all, as a body and in a stream.
+        // Bytes that are no JSON, as a body and in a stream.
         all.clone(),
         format!("{begun}data: {}\n\n", all.replace(['\n', '\r'], " ")),
     ]

@@ -1,4 +1,4 @@
-//! Compares what `think parse` prints with what a recording expects.
+//! Compares the output of `think parse` with the expectation of a recording.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ const CALL: [(&str, &str); 5] = [
     ("signature", "signature"),
 ];
 
-/// Token counts, and whether a recording that says nothing means that there is none.
+/// Token counts. With the flag, a count that a recording lacks must be absent in the output.
 const USAGE: [(&str, &str, bool); 7] = [
     ("inputTokens", "input", true),
     ("outputTokens", "output", true),
@@ -31,7 +31,7 @@ const USAGE: [(&str, &str, bool); 7] = [
     ("totalTokens", "total", false),
 ];
 
-/// Members of the answer; unlike the first two, the others are there only where a recording has them.
+/// Members of the answer. Without the flag, a member is compared only if the recording has it.
 const ANSWER: [(&str, &str, bool); 6] = [
     ("toolPlan", "tool_plan", true),
     ("messageSignature", "message_signature", true),
@@ -41,12 +41,12 @@ const ANSWER: [(&str, &str, bool); 6] = [
     ("refusal", "refusal", false),
 ];
 
-/// What differs; nothing where the answer is right.
+/// The differences. Empty if the answer is right.
 pub(crate) fn differences(answer: &Value, expected: &Value) -> Vec<String> {
     [said_differences(answer, expected), other_differences(answer, expected)].concat()
 }
 
-/// What differs in thoughts and text and in their order.
+/// The differences in thoughts, text and their order.
 pub(crate) fn said_differences(answer: &Value, expected: &Value) -> Vec<String> {
     let mut judge = Judge { findings: Vec::new() };
     judge.thoughts(&of_kind(answer, "thinking"), list(&expected["thinking"]));
@@ -57,7 +57,7 @@ pub(crate) fn said_differences(answer: &Value, expected: &Value) -> Vec<String> 
     judge.findings
 }
 
-/// What differs in everything else: calls, why it ended, usage, ids, problems.
+/// All other differences: calls, finish reason, usage, ids, problems.
 pub(crate) fn other_differences(answer: &Value, expected: &Value) -> Vec<String> {
     let mut judge = Judge { findings: Vec::new() };
     judge.calls(&of_kind(answer, "tool_call"), list(&expected["tool_calls"]));
@@ -77,7 +77,7 @@ pub(crate) fn other_differences(answer: &Value, expected: &Value) -> Vec<String>
     judge.findings
 }
 
-/// The answer with the thoughts between its tags taken out, where a model's rule says so.
+/// The differences of an answer whose thoughts were taken out of tags, as a model's rule demands.
 pub(crate) fn tag_differences(answer: &Value, tagged: &Value) -> Vec<String> {
     let mut judge = Judge { findings: Vec::new() };
     let thoughts = of_kind(answer, "thinking");
@@ -88,7 +88,8 @@ pub(crate) fn tag_differences(answer: &Value, tagged: &Value) -> Vec<String> {
     judge.findings
 }
 
-/// Whether each thought says the key of its wire that it came in; `quirks` are what a recording says of its fields.
+/// Checks that each thought names its key of the wire. `quirks` are the recording's notes about its
+/// fields.
 pub(crate) fn source_differences(
     answer: &Value,
     expected: &Value,
@@ -138,7 +139,7 @@ impl Judge {
             self.one_of("encryptedContent", is, should, ["encrypted", "encrypted_alternatives"]);
             self.one_of("id", is, should, ["id", "id_alternatives"]);
             for key in ["summary", "content"] {
-                // Parts that are not there and a list of none are the same to the recordings.
+                // The recordings do not distinguish absent parts from an empty list.
                 let (is, should) = (list(&is[key]), list(&should[key]));
                 self.same(key, &is.into(), &should.into());
             }

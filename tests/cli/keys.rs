@@ -1,4 +1,4 @@
-//! `think keys`, and the store where `[store]` says, on the built program.
+//! `think keys` and the path of the store in `[store]`, on the built program.
 
 use crate::place::Place;
 use serde_json::json;
@@ -85,7 +85,8 @@ fn the_master_key_comes_from_a_file_the_environment_or_a_command() {
     let file = place.write("m.key", &master());
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     let store = format!("url = \"sqlite:{}\"", place.file("s.db"));
-    // One store, whose key is the same wherever it comes from. `PATH` stands for a variable that holds no key.
+    // One store, whose key is the same wherever it comes from. `PATH` stands for a variable that
+    // holds no key.
     for (at, (key, expected)) in [
         ("{ file = \"m.key\" }", 0),
         ("{ command = [\"cat\", \"m.key\"] }", 0),

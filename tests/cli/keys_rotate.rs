@@ -1,4 +1,4 @@
-//! `think keys rotate`, beside gateways that work.
+//! `think keys rotate`, next to running gateways.
 
 use crate::place::Place;
 use crate::serve::naive_rounds;
@@ -18,7 +18,7 @@ fn converse(gateway: &Server) {
     assert!(answers[1].contains("restored=1; missed=0;"), "{}", answers[1]);
 }
 
-/// Says that it is enough, also where a test breaks: whoever works meanwhile is waited for.
+/// Sets the flag when dropped, so that the other threads end even if a test fails.
 struct Enough<'a>(&'a AtomicBool);
 
 impl Drop for Enough<'_> {
@@ -120,7 +120,7 @@ fn t_6_a_configuration_that_others_may_write_is_refused() {
     let refused = ask();
     assert_eq!(refused.code, Some(1));
     assert!(refused.err.contains("its folder `"), "{}", refused.err);
-    // Where nobody can take the file of another away, as in `/tmp`.
+    // In a sticky folder such as `/tmp`, users cannot replace files of others.
     mode(&place.file(""), 0o1777);
     assert_eq!(ask().code, Some(0), "{}", ask().err);
 }

@@ -1,7 +1,6 @@
 //! Runs the built program, and checks its output and exit codes.
-//!
-//! Recorded traffic of every wire goes through `think parse`. A judge compares the output with the expectations in the
-//! recordings. It knows only their description and the public output format.
+//! Recorded traffic of every wire goes through `think parse`. A judge compares the output with the
+//! expectations in the recordings. It knows only their description and the public output format.
 
 #![expect(
     clippy::expect_used,

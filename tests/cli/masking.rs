@@ -1,4 +1,5 @@
-//! `[masking]`: secrets that callers, users and tools wrote stay here, and thoughts are put back all the same.
+//! `[masking]`: secrets that callers, users and tools wrote stay here, and thoughts are put back
+//! all the same.
 
 use crate::place::Place;
 use crate::scripted::{Scripted, call};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 const ON: &str = "[masking]\nrequests = true\n";
 
-/// A key of a form that everybody knows; it is nobody's.
+/// A key in a known format that belongs to no account.
 fn secret() -> String {
     format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3))
 }

@@ -1,5 +1,5 @@
-//! What is shown of a conversation has no secrets in it, and what is kept and sent has: on standard output and error, in
-//! JSON, in events, and for an editor.
+//! The display of a conversation has no secrets, but the stored conversation and its requests have
+//! them. Displays are standard output and error, JSON, events, and messages to an editor.
 
 use crate::acp::Editor;
 use crate::scripted::{Scripted, call};
@@ -8,23 +8,23 @@ use std::process::Stdio;
 
 const OFF: &str = "[masking]\noutput = false\n";
 
-/// A key of a form that everybody knows; it is nobody's.
+/// A key in a known format that belongs to no account.
 fn key() -> String {
     format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3))
 }
 
-/// A value that nobody would take for a secret, and that stands in the environment.
+/// A value from the environment that does not look like a secret.
 const REGISTERED: &str = "correct horse/9 \"battery\"";
 
 /// The registered value as it is, in hexadecimal digits, as an address has it, and in base64.
 fn forms() -> [String; 4] {
     let hex = REGISTERED.bytes().map(|byte| format!("{byte:02x}")).collect();
-    // By hand: what `base64` says of it.
+    // Made with the program `base64`.
     let base64 = "Y29ycmVjdCBob3JzZS85ICJiYXR0ZXJ5Ig==".to_owned();
     [REGISTERED.to_owned(), hex, "correct%20horse%2F9%20%22battery%22".to_owned(), base64]
 }
 
-/// Everything secret.
+/// All secrets.
 fn secrets() -> Vec<String> {
     // The last letters of base64 hold bits of what follows.
     forms()
@@ -34,7 +34,7 @@ fn secrets() -> Vec<String> {
         .collect()
 }
 
-/// A model that reads a file with secrets, and then thinks and says them.
+/// A model that reads a file with secrets, and then has them in its thought and its answer.
 fn script(name: &str, config: &str) -> Scripted {
     let (key, said) = (key(), forms().join(" | "));
     let calls = json!([call("a", "read_file", &json!({"path": "notes.md", "why": key}))]);
@@ -45,7 +45,7 @@ fn script(name: &str, config: &str) -> Scripted {
     script
 }
 
-/// What a command puts out, on both ways.
+/// Standard output and standard error of a command.
 fn shown(script: &Scripted, args: &[&str]) -> String {
     let mut command = script.command(args);
     command.env("ODD_TOKEN", REGISTERED).stdin(Stdio::null());
@@ -55,7 +55,7 @@ fn shown(script: &Scripted, args: &[&str]) -> String {
     text
 }
 
-/// The provider is given what the tool read, byte for byte.
+/// Checks that the provider received the tool's result byte for byte.
 fn is_exact(script: &Scripted) {
     let expected = format!("it is {} | {} |\n", key(), forms().join(" | "));
     assert_eq!(script.results(), [expected]);
@@ -75,7 +75,7 @@ fn adr_boundaries_no_secret_that_a_tool_reads_or_a_model_says_is_put_out() {
         assert!(found.is_empty(), "{found:?} in {text}");
         assert!(text.contains("It is [masked:github-token:"), "{text}");
         assert!(text.contains("I read [masked:github-token:"), "{text}");
-        // In each way the call is shown, and in JSON its result.
+        // Every format shows the call. Only JSON shows its result.
         let least = if at == 0 { 2 * 5 + 1 } else { 3 * 5 + 1 };
         assert!(text.matches("[masked:").count() >= least, "{text}");
         for line in text.lines().filter(|line| line.starts_with('{')) {

@@ -61,7 +61,8 @@ impl ServerHandler for Small {
             _ => {
                 self.is_unlocked.store(true, Ordering::SeqCst);
                 context.peer.notify_tool_list_changed().await.unwrap();
-                // Over HTTP the notification has its own stream. On a busy machine, the answer could arrive first.
+                // Over HTTP the notification has its own stream. On a busy machine, the answer
+                // could arrive first.
                 tokio::time::sleep(Duration::from_millis(500)).await;
                 CallToolResult::success(vec![ContentBlock::text("unlocked")])
             }
@@ -74,8 +75,8 @@ pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 
-/// Other tests run this test in a separate process as their server. It writes to descriptor 3, because the test harness
-/// writes to standard output.
+/// Other tests run this test in a separate process as their server. It writes to descriptor 3,
+/// because the test harness writes to standard output.
 #[test]
 fn small_server() {
     let Ok(farewell) = std::env::var("SMALL_SERVER_SAYS_BYE_IN") else {

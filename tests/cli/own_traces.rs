@@ -8,9 +8,9 @@ use crate::upstream::{Upstream, chat};
 use serde_json::{Value, json};
 use std::time::Instant;
 
-/// A key that no rule for secrets knows by its form: what makes it one is that the configuration has it.
+/// A key in no known format. Only the configuration shows that it is a secret.
 const OWN: &str = "mauve-otter-walks-4711-home";
-/// A key of a form that everybody knows, in two parts, because it is nobody's.
+/// A key in a known format. It is in two parts so that secret scanners ignore this file.
 const AWS: [&str; 2] = ["AKIA", "Q3EGRX7TNM2VLPZW"];
 
 fn provider(url: &str, more: &str) -> String {
@@ -80,7 +80,7 @@ fn ask_leaves_one_masked_trace_for_each_request_of_a_kept_conversation() {
     let found = place.think(&["traces", "search", "--json", "--config", &config, "Now", "know"]);
     assert!(found.out.contains(answer["trace"].as_str().unwrap()), "{}", found.out);
 
-    // A history file is all that is kept of its questions, and a configuration may want no traces.
+    // With a history file, questions leave no traces. A configuration can switch traces off, too.
     let history = place.file("talk.jsonl");
     let args = ["--config", &config, "--json", "--history", &history, "Again?"];
     assert_eq!(place.ask(&args).json()["trace"], Value::Null);
@@ -99,11 +99,11 @@ fn a_question_alone_leaves_a_trace_and_no_conversation() {
     let named = place.write("named.toml", &provider(&upstream.url, store));
     let ask =
         |config: &str| place.ask(&["--config", config, "--json", "--tools", "off", "Why?"]).json();
-    // Nobody asked for a store, and none is made.
+    // The configuration names no store, and the program makes none.
     assert_eq!(ask(&usual)["trace"], Value::Null);
     assert!(!place.home().join("thinkthrough").exists());
     each_leaves_one(&place, &named, &[ask(&named), ask(&named)]);
-    // What makes one is a conversation that is kept.
+    // A stored conversation makes the store.
     assert_eq!(place.ask(&["--config", &usual, "--continue", "Why?"]).code, Some(0));
     let answers = [ask(&usual), ask(&usual)];
     let kept = place.think(&["sessions", "list", "--json", "--config", &usual]).json();
@@ -138,7 +138,7 @@ fn a_store_that_cannot_be_opened_keeps_nobody_from_an_answer() {
     let ran = place.ask(&["--config", &config, "--tools", "off", "Why?"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "Yes.\n"), "{}", ran.err);
     assert!(ran.err.contains("this leaves no trace: ") && ran.err.contains("no.db"), "{}", ran.err);
-    // Nobody looks for it where no traces are wanted.
+    // If traces are off, the program does not open the store.
     let config = place.write("off.toml", &(broken + "[traces]\nenabled = false\n"));
     let ran = place.ask(&["--config", &config, "--tools", "off", "Why?"]);
     assert!(ran.code == Some(0) && !ran.err.contains("trace"), "{}", ran.err);

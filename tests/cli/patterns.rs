@@ -1,4 +1,5 @@
-//! Patterns as names of `[models]`: which entry a name goes to, what is asked upstream, and who may ask.
+//! Patterns as names of `[models]`: the entry for a name, the name upstream, and the rights of
+//! callers.
 
 use crate::place::Place;
 use crate::serve_config::serve;
@@ -54,7 +55,7 @@ impl Desk {
 const ROUTES: [(&str, &str); 9] = [
     ("exact", "from-exact"),
     ("claude-special", "from-special"),
-    // The most letters count, wherever in the file it stands.
+    // The pattern with the most letters wins, at any place of the file.
     ("claude-opus-5", "from-opus"),
     ("claude-opus-mini", "from-opus"),
     ("my-opus-mini", "from-mini"),
@@ -75,7 +76,7 @@ fn a_name_goes_to_its_own_entry_then_to_the_pattern_with_most_letters() {
         assert_eq!(ran.code, Some(0), "{asked}: {}", ran.err);
         assert_eq!(desk.upstream.last()["model"], sent, "{asked}");
     }
-    // No pattern is a model of its own, so the first entry is the one that answers.
+    // A pattern cannot be the default model, so that the first entry with a name answers.
     let first =
         desk.config.replace("[models.exact]\nprovider = \"own\"\nmodel = \"from-exact\"\n", "");
     let config = desk.place.write("config.toml", &first);

@@ -1,4 +1,4 @@
-//! Where the program runs in a test: a folder and a home of its own.
+//! A folder and a home of its own for the program in a test.
 
 use crate::program::{Ran, command};
 use std::fs;
@@ -40,12 +40,12 @@ impl Place {
         let mut command = self.command(args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // Whoever refuses its arguments does not read.
+        // A program that refuses its arguments does not read its input.
         drop(child.stdin.take().unwrap().write_all(input));
         ran(&child.wait_with_output().unwrap())
     }
 
-    /// The same, yet to be started; nothing is on its standard input.
+    /// The command, not yet started. Its standard input is empty.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = command(args);
         for (name, _) in std::env::vars() {
@@ -72,7 +72,7 @@ impl Place {
         &self.0
     }
 
-    /// Writes a file beside the folder and says where it is.
+    /// Writes a file next to the folder. Returns its path.
     pub(crate) fn write(&self, name: &str, text: &str) -> String {
         fs::write(self.0.join(name), text).unwrap();
         self.file(name)

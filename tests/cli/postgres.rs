@@ -3,11 +3,11 @@
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where the server is looked for; the variable names another one.
+/// The usual address of the server. The variable names another one.
 const USUAL: &str = "postgres://postgres@127.0.0.1:5432";
 const VARIABLE: &str = "THINKTHROUGH_POSTGRES";
 
-/// A database that goes with the test.
+/// A database that is dropped with this value.
 pub(crate) struct Database {
     name: String,
     pub(crate) url: String,
@@ -34,7 +34,7 @@ impl Database {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let mark = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("think_cli_{}_{mark}", std::process::id());
-        // One of a process with the same number may be left, which was killed.
+        // A killed process with the same number may have left one.
         let made = say(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
             .and_then(|()| say(&format!("CREATE DATABASE {name}")));
         if let Err(error) = made {
@@ -49,26 +49,26 @@ impl Database {
         Some(Database { name, url })
     }
 
-    /// Ends all connections, and lets nobody in.
+    /// Ends all connections, and refuses new ones.
     pub(crate) fn shut(&self) {
         let name = &self.name;
         say(&format!("ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false")).unwrap();
         self.cut();
     }
 
-    /// Lets everybody in again.
+    /// Accepts connections again.
     pub(crate) fn open(&self) {
         say(&format!("ALTER DATABASE {} WITH ALLOW_CONNECTIONS true", self.name)).unwrap();
     }
 }
 
 impl Database {
-    /// Does this in it, as another program might.
+    /// Runs SQL in it, as another program might.
     pub(crate) fn say(&self, sql: &str) {
         say_in(&self.url, sql).unwrap();
     }
 
-    /// How many rows it has in a table.
+    /// Number of rows in a table.
     pub(crate) fn rows(&self, table: &str) -> usize {
         let sql = format!("SELECT count(*) FROM {table}");
         let ran = Command::new("psql").args(["-q", "-At", &self.url, "-c", &sql]).output().unwrap();
@@ -78,7 +78,7 @@ impl Database {
     /// A copy of it as it is now, for [`Database::fails_over_to`].
     pub(crate) fn copied(&self) -> Database {
         let (name, copy) = (&self.name, format!("{}_copy", self.name));
-        // Nobody may be in it meanwhile.
+        // PostgreSQL copies only a database without connections.
         self.shut();
         say(&format!("DROP DATABASE IF EXISTS {copy} WITH (FORCE)")).unwrap();
         say(&format!("CREATE DATABASE {copy} TEMPLATE {name}")).unwrap();
@@ -86,7 +86,7 @@ impl Database {
         Database { url: format!("{}/{copy}", base()), name: copy }
     }
 
-    /// An older copy takes its place, and knows nothing of what came since.
+    /// Replaces the database by an older copy, without the commits since then.
     pub(crate) fn fails_over_to(&self, copy: &Database) {
         let (name, copy) = (&self.name, &copy.name);
         self.shut();

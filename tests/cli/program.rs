@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// What a run gave.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -26,13 +26,14 @@ impl Ran {
     }
 }
 
-/// Where the program is: `THINKTHROUGH_THINK` names another one than that of this build.
+/// The path of the program: `THINKTHROUGH_THINK`, or else this build.
 pub(crate) fn built() -> String {
     std::env::var("THINKTHROUGH_THINK").unwrap_or_else(|_| env!("CARGO_BIN_EXE_think").to_owned())
 }
 
-/// The program with these arguments and nothing of the caller's environment that could change what it says. Its home is
-/// a folder that is not there, so that nothing of whoever runs the tests is read or written.
+/// The program with these arguments, without variables of the caller's environment that change its
+/// output. Its home does not exist, so that it neither reads nor writes files of the person who
+/// runs the tests.
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(built());
     command.args(args).env_remove("CLICOLOR_FORCE").env("NO_COLOR", "1");

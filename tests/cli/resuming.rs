@@ -1,4 +1,5 @@
-//! A conversation is continued as it was held, on every face, and one line says so.
+//! A conversation is continued with its own model and settings, on every face, and one line reports
+//! it.
 
 use crate::acp::Editor;
 use crate::place::Place;

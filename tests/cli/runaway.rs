@@ -1,4 +1,4 @@
-//! `[chat] runaway`: a thought that says the same again and again.
+//! `[chat] runaway`: a thought that repeats itself.
 
 use crate::place::Place;
 use crate::upstream::Upstream;
@@ -35,7 +35,7 @@ fn a_thought_that_goes_round_in_circles_is_told_of_cut_or_left() {
         assert_eq!(ran.err.contains("the same 27 bytes again and again"), is_told, "{}", ran.err);
         assert_eq!(ran.code, Some(i32::from(is_cut)), "{setting}: {}", ran.err);
         assert_eq!(ran.out.contains("It is a zebra."), !is_cut, "{setting}: {}", ran.out);
-        // What came is kept, and its trace says that there was more.
+        // The trace has the received part, and its state says whether the answer was cut.
         let list = place.think(&["traces", "list", "--json", "--config", &config]).json();
         let id = list[0]["id"].as_str().unwrap();
         let trace = place.think(&["traces", "show", id, "--json", "--config", &config]).json();

@@ -1,4 +1,5 @@
-//! A model whose answers the test writes: a server of the chat-completions wire that keeps what it was asked.
+//! A model whose answers the test writes: a server of the chat-completions wire that stores its
+//! requests.
 
 use serde_json::{Value, json};
 use std::fs;
@@ -87,7 +88,7 @@ impl Scripted {
         self.asked.lock().unwrap().last().unwrap().clone()
     }
 
-    /// What the tools had given by the last request.
+    /// The tool results in the last request.
     pub(crate) fn results(&self) -> Vec<String> {
         let asked = self.asked.lock().unwrap();
         let messages = asked.last().unwrap()["messages"].as_array().unwrap();
@@ -108,7 +109,8 @@ impl Drop for Scripted {
     }
 }
 
-/// Answers one request, whose body is kept by then. It has nothing to read, and says so to whoever looks around.
+/// Answers one request, after storing its body. A GET, which asks about the server, gets a 404 and
+/// returns false.
 fn serve(mut stream: TcpStream, answer: &Value, kept: &Mutex<Vec<Value>>) -> bool {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];

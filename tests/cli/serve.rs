@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const WIRES: [&str; 5] =
     ["chat-completions", "responses", "messages", "generate-content", "ollama-chat"];
 
-/// What each API asks for the same thing, and where.
+/// The path and the body of one question in each API.
 fn questions(model: &str, stream: bool) -> [(String, Value); 5] {
     let said = json!([{"role": "user", "content": "what is a zebra"}]);
     let verb = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
@@ -48,7 +48,7 @@ fn every_api_reaches_every_model_with_its_thoughts() {
                 let read = think(&["parse", "--wire", wire], body(&answer).as_bytes()).json();
                 assert!(read["text"].as_str().unwrap().contains("zebra"), "{model} {path}: {read}");
                 assert_eq!(read["problems"], json!([]), "{model} {path}: {answer}");
-                // Nobody asked for a thought, so only those that always think and show it give one.
+                // The question asks for no thought, so that only models that always show one do so.
                 let thinks = ["kimi-k2", "groq"].contains(&model);
                 let is_first = read["blocks"][0]["type"] == "thinking";
                 assert!(is_first || !thinks, "{model} {path}: {read}");
@@ -131,7 +131,7 @@ fn t_25_other_hosts_and_foreign_pages_are_turned_away() {
 #[test]
 fn what_nobody_has_is_told_in_words_and_a_refusal_is_passed_on() {
     let gateway = Server::start("serve", &[]);
-    // Nobody has the thought of an answer that this gateway never saw.
+    // No store has the thought of an answer that this gateway never saw.
     let call =
         json!([{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]);
     let question = json!({"model": "sim/kimi-k2", "messages": [
@@ -150,7 +150,8 @@ fn what_nobody_has_is_told_in_words_and_a_refusal_is_passed_on() {
     assert!(answer.contains("n must be between 1 and 5, got 6."), "{answer}");
 }
 
-/// The one model lists, the other reads, and the one answers, with its own thought of before and thinking on.
+/// The first model lists, the second one reads, and the first one answers, with its own earlier
+/// thought and thinking on.
 #[test]
 fn a_client_that_changes_models_in_mid_loop_and_back_goes_on_with_thoughts() {
     let gateway = Server::start("serve", &[]);
@@ -173,14 +174,15 @@ fn a_client_that_changes_models_in_mid_loop_and_back_goes_on_with_thoughts() {
     }
 }
 
-/// A tool loop of two rounds and a follow-up, by a client that keeps no thought. Gives the answer to every request.
+/// A tool loop of two rounds and a follow-up, by a client that drops thoughts. Returns the answer
+/// to every request.
 fn naive_loop(gateways: &[&Server]) -> Vec<String> {
     naive_rounds("sim/kimi-k2", |round, request| {
         gateways[round % gateways.len()].ask_in_time("/v1/chat/completions", request)
     })
 }
 
-/// As [`naive_loop`]; who is asked in which round is the caller's to say.
+/// Like [`naive_loop`], but `ask` chooses the gateway of each round.
 pub(crate) fn naive_rounds(model: &str, mut ask: impl FnMut(usize, &str) -> String) -> Vec<String> {
     let tool = |name: &str| {
         json!({"type": "function", "function": {"name": name, "parameters":

@@ -1,4 +1,4 @@
-//! Who may ask what of `think serve`: pass-through, fallbacks, pools of keys, roles.
+//! Access to `think serve`: pass-through, fallbacks, pools of keys, roles.
 
 use crate::place::Place;
 use crate::program::think;
@@ -10,14 +10,14 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-/// A provider that takes some keys and not others, and notes which it was shown.
+/// A provider that accepts some keys, and records the keys of its requests.
 pub(crate) struct Lock {
     pub(crate) url: String,
     seen: Arc<Mutex<Vec<String>>>,
 }
 
 impl Lock {
-    /// Answers each request with what `status` says about its key.
+    /// Answers each request with the status for its key.
     pub(crate) fn new(status: fn(&str) -> u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -60,7 +60,7 @@ impl Lock {
         Lock { url, seen }
     }
 
-    /// The keys that were shown, in order.
+    /// The keys of the requests since the last call, in order.
     pub(crate) fn seen(&self) -> Vec<String> {
         std::mem::take(&mut *self.seen.lock().unwrap())
     }
@@ -183,7 +183,7 @@ fn a_fallback_answers_before_the_first_byte_and_says_so() {
         assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("; hops=2"), "{answer}");
         assert!(answer.contains("zebra"), "{answer}");
     }
-    // Nobody else is asked about what is wrong with the request itself.
+    // A request that is itself wrong goes to no fallback.
     let answer = asked(&gateway, "c", "");
     assert!(answer.starts_with("HTTP/1.1 400") && !answer.contains("hops="), "{answer}");
     let nobody = asked(&gateway, "role:nobody", "");
@@ -286,8 +286,8 @@ fn t_4_keys_of_the_configuration_say_who_may_ask_for_what() {
     assert!(gateway.request("GET", "/v1/models", "", "").starts_with("HTTP/1.1 401"));
     assert!(gateway.request("GET", "/p/there/v1/x", bob, "").starts_with("HTTP/1.1 403"));
     assert!(gateway.request("GET", "/livez", "", "").starts_with("HTTP/1.1 200"));
-    // Without a key of the provider's, the caller's would have to go there; it does not. A server of one's own may need
-    // none.
+    // Without a key of the provider's, the caller's would have to go there; it does not. A server
+    // of one's own may need none.
     lock.seen();
     let alice = "x-api-key: alices-key-0123456789\r\n";
     assert_eq!(status("keyless/m", alice), "200");

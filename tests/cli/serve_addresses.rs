@@ -1,4 +1,4 @@
-//! Addresses that a caller writes anywhere in a request: none of them is ever asked, however it is spelled.
+//! Addresses anywhere in a request, in any spelling. The gateway sends no request to them.
 
 use crate::place::Place;
 use crate::serve_config::serve;
@@ -46,7 +46,7 @@ fn t_2_no_address_that_a_caller_writes_is_asked() {
         "[providers.there]\nwire = \"chat-completions\"\nbase_url = \"http://{}\"\napi_key = \"canary\"\n",
         upstream.local_addr().unwrap()
     );
-    // Its own upstream refuses everything, so that nothing is tried again.
+    // The upstream refuses everything, so that the gateway does not retry.
     std::thread::spawn(move || upstream.incoming().flatten().for_each(refuse));
     let gateway = serve(&place, &config);
     let json_body = "content-type: application/json\r\n";

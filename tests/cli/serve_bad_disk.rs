@@ -1,4 +1,5 @@
-//! A disk whose n-th operation fails, in SQLite as in the journals: traffic goes on, and what was acknowledged is there.
+//! A disk whose n-th operation fails, under SQLite and the journals. Requests go on, and
+//! acknowledged data is still there.
 
 use crate::place::Place;
 use crate::program::command;
@@ -13,15 +14,16 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Keys are of no concern here, so that a store that cannot be opened stops nobody.
+/// Without keys, so that a broken store refuses no caller.
 const KEYLESS: &str = "[server]\nkeyless = true\n[store]\nurl = \"sqlite:kept.db\"\n";
-/// What the disk does is made of this.
+/// The source of the library for disk faults.
 const SOURCE: &str = include_str!("failing_disk.c");
-/// How many operations fail, one after the other, unless the variable says otherwise.
+/// Number of operations that fail, one after the other. The variable names another number.
 const ROUNDS: u32 = 14;
 const VARIABLE: &str = "THINKTHROUGH_DISK_FAULTS";
 
-/// A library, `disk.so` in this place, that stands between a program and its disk; `None` where there is none to be made.
+/// Builds the library `disk.so` in this place, which intercepts the disk operations of a program.
+/// `None` if it cannot be built here.
 pub(crate) fn disk_made_of(source: &str, place: &Place) -> Option<String> {
     if !cfg!(target_os = "linux") {
         println!("skipped: other systems load no such disk");
@@ -51,7 +53,7 @@ struct Disk {
 }
 
 impl Disk {
-    /// One that is well so far; `None` where there is none to be made.
+    /// A disk without faults so far. `None` if it cannot be built here.
     fn new(name: &str) -> Option<Disk> {
         let place = Place::new(name);
         disk_made_of(SOURCE, &place)?;
@@ -65,14 +67,15 @@ impl Disk {
         Some(Disk { place, shared })
     }
 
-    /// The n-th operation from now on fails, and those behind it where it is for ever; 0: none does.
+    /// Makes the n-th operation from now on fail. With `is_for_ever` all later ones fail, too. 0
+    /// means no fault.
     fn fail(&self, at: u32, is_for_ever: bool) {
         let words = [at, u32::from(is_for_ever), 0, 0];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         self.shared.write_all_at(&bytes, 0).unwrap();
     }
 
-    /// How many operations there were since then, and how many of them failed.
+    /// Number of operations since then, and number of failed ones.
     fn count(&self) -> [u32; 2] {
         [8, 12].map(|at| {
             let mut word = [0; 4];
@@ -94,7 +97,7 @@ impl Disk {
     }
 }
 
-/// What was acknowledged so far.
+/// The acknowledged data so far.
 #[derive(Default)]
 struct Acknowledged {
     records: Vec<(Value, String)>,
@@ -102,7 +105,7 @@ struct Acknowledged {
 }
 
 impl Acknowledged {
-    /// All of it is there.
+    /// Checks that all of it is still there.
     fn is_there(&mut self, gateway: &Server, place: &Place) {
         all_there(place, &self.traces);
         let began = Instant::now();
@@ -115,14 +118,15 @@ impl Acknowledged {
         }
     }
 
-    /// Asks, and adds what was acknowledged of it after a moment. Traffic goes on, whatever the disk does.
+    /// Sends requests, which must be answered whatever the disk does, and adds the acknowledged
+    /// records after a moment.
     fn ask(&mut self, gateway: &Server, from: u32, count: u32) -> Vec<String> {
         let mut answers = Vec::new();
         for which in from..from + count {
             let (first, unseen) = (first_turn(which), blind(gateway));
             let answer = post(&gateway.addr, &first).unwrap();
             assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("[DONE]"), "{answer}");
-            // Of a request whose look-up came too late nothing is kept, which is counted.
+            // A request whose look-up was late leaves no record. The gateway counts such requests.
             if is_acknowledged(&answer) && blind(gateway) == unseen {
                 self.records.push((first, answer.clone()));
             }
@@ -131,7 +135,8 @@ impl Acknowledged {
         answers
     }
 
-    /// Those that the gateway says to have, once it says something about all of them.
+    /// Adds the traces that the gateway reports as kept, when it reports a state for all. Returns
+    /// their number.
     fn add_kept(&mut self, gateway: &Server, answers: &[String]) -> usize {
         let states: Vec<String> = answers.iter().map(|answer| state(gateway, answer)).collect();
         let dropped = states.iter().filter(|state| *state == "dropped").count() as u64;
@@ -145,7 +150,7 @@ impl Acknowledged {
     }
 }
 
-/// Which operations fail, out of so many: all of them, or as many as there is time for.
+/// The operations that fail, evenly spread: all of them, or as many as the variable allows.
 fn numbers(all: u32) -> Vec<u32> {
     let most = std::env::var(VARIABLE).ok().and_then(|it| it.parse().ok()).unwrap_or(ROUNDS);
     let rounds = most.min(all).max(1);
@@ -159,7 +164,7 @@ fn d_3_an_operation_of_the_disk_that_fails_loses_nothing_that_was_acknowledged()
     let mut gateway = disk.serve();
     let answers = acknowledged.ask(&gateway, 0, 3);
     until(&gateway, &answers, "stored");
-    // So many operations there are while all is well.
+    // The number of operations without a fault.
     disk.fail(0, false);
     let answers = acknowledged.ask(&gateway, 10, 3);
     until(&gateway, &answers, "stored");
@@ -172,7 +177,7 @@ fn d_3_an_operation_of_the_disk_that_fails_loses_nothing_that_was_acknowledged()
             let answers = acknowledged.ask(&gateway, which, 3);
             which += 10;
             if !is_for_ever {
-                // Nobody restarts anything.
+                // The gateway recovers without a restart.
                 until(&gateway, &answers, "stored");
             }
             sleep(Duration::from_millis(30));
@@ -217,7 +222,7 @@ fn d_3_a_disk_that_is_well_again_needs_no_restart() {
 #[test]
 fn d_3_an_operation_that_fails_while_the_store_is_opened_is_made_good() {
     let Some(disk) = Disk::new("bad-opening") else { return };
-    // So many operations it takes to make a store.
+    // The number of operations for a new store.
     let gateway = disk.serve();
     let mut answers = ask(&gateway, 0, 1);
     until(&gateway, &answers, "stored");
@@ -226,7 +231,7 @@ fn d_3_an_operation_that_fails_while_the_store_is_opened_is_made_good() {
     drop(gateway);
     let mut failed = 0;
     for (round, at) in (1..).zip(numbers(all)) {
-        // A new store, and one that a killed gateway left.
+        // A new store, and a store that a killed gateway left.
         for is_new in [true, false] {
             if is_new {
                 answers.clear();
@@ -260,7 +265,7 @@ fn d_3_an_operation_that_fails_while_the_store_is_closed_is_made_good() {
         until(&gateway, &more, "stored");
         answers.extend(more);
         disk.fail(at, round % 2 == 0);
-        // Without the time that a balancer is given.
+        // SIGINT skips the wait for load balancers.
         gateway.signal(Signal::INT);
         let (is_fine, said) = gateway.ends(PATIENCE);
         assert!(is_fine && !said.contains("panicked"), "{said}");

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) const ALICE: &str = "authorization: Bearer alice-key-0123456789\r\n";
 
-/// A gateway in front of one provider, whose key `alice` has this budget; `more` is what else it is told.
+/// A gateway for one provider. Its key `alice` has this budget. `more` ends the configuration.
 pub(crate) fn gateway(
     place: &Place,
     upstream: &Upstream,
@@ -52,12 +52,12 @@ fn ask(gateway: &Server, session: &str) -> String {
     ask_with(gateway, session, "", "Why?")
 }
 
-/// What `/v1/events` tells of budgets, as it happens.
+/// The events about budgets from `/v1/events`.
 pub(crate) fn listen(gateway: &Server) -> impl Iterator<Item = Value> + use<> {
     listen_to(gateway, "stream=budget", ALICE)
 }
 
-/// What `/v1/events` tells of what is asked for.
+/// The events from `/v1/events` that this query selects.
 pub(crate) fn listen_to(
     gateway: &Server,
     wanted: &str,
@@ -72,7 +72,7 @@ pub(crate) fn listen_to(
     lines.filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok())
 }
 
-/// The value of a metric, once it is this.
+/// Waits until a metric has this value.
 pub(crate) fn wait_for(gateway: &Server, metric: &str) {
     let began = Instant::now();
     loop {
@@ -126,7 +126,8 @@ fn adr_budget_of_a_session_is_blocked_with_402_on_each_route_and_warned_about_be
         let said: Value = serde_json::from_str(&body(&answer)).unwrap();
         assert!(at.is_empty() || said.pointer(at) == Some(&code), "{path}: {said}");
     }
-    // What is not read is not for a key with a budget, and another session has its own.
+    // A key with a budget may not use a path whose usage the gateway does not read. Other sessions
+    // have budgets of their own.
     let raw = gateway.request("POST", "/p/own/v1/chat/completions", ALICE, "{}");
     assert_eq!(status(&raw), 403, "{raw}");
     assert_eq!(status(&ask(&gateway, "t")), 200);
@@ -164,7 +165,7 @@ fn adr_budget_of_a_gateway_survives_its_restart() {
         &first,
         "thinkthrough_budget_reached_total{scope=\"session\",threshold=\"exceeded\"} 1",
     );
-    // It is killed.
+    // The gateway is killed.
     first.stop();
     let second = gateway(&place, &upstream, PLAIN, budget, "");
     assert_eq!(status(&ask(&second, "s")), 402);
@@ -305,14 +306,14 @@ fn req_budget_three_gateways_on_one_server_let_exactly_as_many_through_as_one_wo
     });
     let count = |wanted: u16| statuses.iter().filter(|status| **status == wanted).count();
     assert_eq!((count(200), count(402), upstream.bodies().len()), (60, 140, 60), "{statuses:?}");
-    // What a gateway spent is known to one that begins now.
+    // A new gateway knows the spending of the old one.
     let later = serve(&place, &config);
     let answer = later.request("POST", "/v1/chat/completions", ALICE, &asked);
     assert_eq!(status(&answer), 402, "{answer}");
 }
 
-/// A configuration on a server with a key of this budget, and two providers: `own` answers at once, and `paced` when it is
-/// told to.
+/// A configuration with a PostgreSQL store, a key with this budget, and two providers: `own`
+/// answers at once, and `paced` on command.
 pub(crate) fn on_one_server(
     place: &Place,
     database: &Database,
@@ -329,7 +330,7 @@ pub(crate) fn on_one_server(
     )
 }
 
-/// A request whose answer may take so many tokens.
+/// A request whose answer may take `most` tokens.
 pub(crate) fn up_to(gateway: &Server, model: &str, most: u64) -> String {
     let asked = json!({"model": model, "stream": true, "max_tokens": most,
         "messages": [{"role": "user", "content": "Why?"}]});
@@ -354,14 +355,14 @@ fn req_budget_that_blocks_goes_on_without_its_store_until_the_slice_is_spent_and
         paced.end();
         assert_eq!(status(&held.join().unwrap()), 200);
     });
-    // Longer than it takes to give back what is idle.
+    // Longer than a gateway keeps an unused lease.
     std::thread::sleep(Duration::from_secs(2));
     let statuses: Vec<u16> = (0..29).map(|_| status(&up_to(&gateway, "own/m", 1))).collect();
     assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
     let refused = up_to(&gateway, "own/m", 1);
     assert_eq!(status(&refused), 503, "{refused}");
     assert!(refused.contains("budget_unavailable"), "{refused}");
-    // What was spent meanwhile is booked when the store is back.
+    // The spending in the meantime is booked when the store is back.
     database.open();
     let began = Instant::now();
     while status(&up_to(&gateway, "own/m", 1)) != 200 {
@@ -416,9 +417,9 @@ fn req_budget_that_another_gateway_holds_idle_is_called_back_within_a_second() {
     let budget = "reasoning_tokens_per_key = 40, on_exceed = \"block\"";
     let config = on_one_server(&place, &database, budget, &own, &paced);
     let [first, second] = [0, 1].map(|_| serve(&place, &config));
-    // It holds all of it, and spends one.
+    // The first gateway holds the whole budget, and spends one token.
     assert_eq!(status(&up_to(&first, "own/m", 40)), 200);
-    // Whoever waits for a second in vain is refused.
+    // The second gateway calls the lease back, and waits a second for it before it refuses.
     let answer = up_to(&second, "own/m", 39);
     assert_eq!(status(&answer), 200, "{answer}");
 }

@@ -1,4 +1,5 @@
-//! What requests claim of their key's budgets: by what goes out and not by what is said, and more as an answer goes on.
+//! The reservation of a request follows the body that goes upstream, not the caller's words, and
+//! grows with the answer.
 
 use crate::place::Place;
 use crate::serve_budgets::{ALICE, gateway, status};
@@ -248,7 +249,8 @@ fn req_budget_or_a_setting_that_switches_thinking_off_does_so_for_each_claude() 
     }
 }
 
-/// A Claude model with a budget of 500 tokens that blocks, and one of Google's that cannot be told not to think.
+/// A Claude model with a budget of 500 tokens and `block`, and a Google model whose thinking cannot
+/// be switched off.
 #[test]
 fn req_budget_that_never_had_what_a_model_thinks_at_least_gives_an_answer_without_a_thought() {
     let place = Place::new("claims-least");

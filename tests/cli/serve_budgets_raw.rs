@@ -1,4 +1,5 @@
-//! `/p/{provider}/...` for keys with a budget: what passes as it is is reserved for, read and booked.
+//! `/p/{provider}/...` for keys with a budget: what passes as it is is reserved for, read and
+//! booked.
 
 use crate::place::Place;
 use crate::serve_config::serve;
@@ -37,7 +38,7 @@ fn question() -> Value {
     json!({"model": "m", "max_tokens": 9_000, "messages": said})
 }
 
-/// Paths, what is asked there, and an answer whose thought took sixty tokens.
+/// Paths, requests, and answers whose thought took sixty tokens.
 fn apis() -> Vec<(&'static str, Value, String)> {
     let responses = json!({"id": "resp_1", "object": "response", "status": "completed", "model": "m",
         "output": [{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
@@ -108,7 +109,7 @@ fn req_budget_in_dollars_is_read_and_booked_on_a_providers_own_api() {
         assert_eq!(status(&second), 402, "{path}: {second}");
         assert!(second.contains("of the $0.00006 of this key are spent"), "{path}: {second}");
         assert_eq!(upstream.bodies().len(), 1, "{path}");
-        // What nobody knows the price of is refused here as elsewhere.
+        // A model without a known price is refused here, too.
         let unpriced = serve(&place, &config(&upstream, budget));
         let refused = ask(&unpriced, path, &asked);
         assert_eq!(status(&refused), 402, "{path}: {refused}");

@@ -1,4 +1,5 @@
-//! Budgets reserve by the body that goes out: a caller's words lower that only where its provider keeps to them.
+//! Budgets reserve by the body that goes out: a caller's words lower that only where its provider
+//! keeps to them.
 
 use crate::place::Place;
 use crate::serve_budgets::{ALICE, gateway, status};
@@ -15,7 +16,7 @@ const CHAT: &str = "/v1/chat/completions";
 const RAW: &str = "/p/own/v1/chat/completions";
 const PLAIN: &str = "wire = \"chat-completions\"";
 
-/// A whole answer of Chat Completions whose thought took so many tokens, all of them counted by its provider.
+/// A whole answer of Chat Completions whose thought took this many tokens, by the provider's count.
 fn whole(thought: u64) -> Value {
     let message = json!({"role": "assistant", "content": "ok"});
     json!({"id": "c", "object": "chat.completion", "model": "m",
@@ -24,8 +25,8 @@ fn whole(thought: u64) -> Value {
             "completion_tokens_details": {"reasoning_tokens": thought}}})
 }
 
-/// The tokens that the thinker takes for this request: five thousand, unless a cap on its whole answer stops it. Of two
-/// caps it takes the greater one, and it knows no other.
+/// The tokens that the thinker takes for this request: five thousand, unless a cap on its whole
+/// answer stops it. It uses the greater one of two caps, and knows no other cap.
 fn taken(asked: &Value) -> u64 {
     let caps = ["max_tokens", "max_completion_tokens"];
     let cap = caps.iter().filter_map(|name| asked[*name].as_u64()).max();
@@ -40,7 +41,7 @@ fn thinker() -> Upstream {
     })
 }
 
-/// Asks forty times at once, and gives how many answers came and how many tokens they took.
+/// Asks forty times at once. Returns the number of answers, and the tokens that they took.
 fn forty(gateway: &Server, upstream: &Upstream, path: &str, asked: &Value) -> (usize, u64) {
     let statuses = all_at_once(gateway, path, asked, 40);
     let bodies = upstream.bodies();
@@ -212,7 +213,8 @@ fn req_limits_of_tokens_count_the_greatest_cap_of_what_goes_out_as_often_as_answ
                 asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
                 let statuses = all_at_once(&gateway, path, &asked, 6);
                 let said = statuses.iter().filter(|status| **status == 200).count();
-                // One of them costs what it did cost before the next one is looked at, or the other way round.
+                // One of them costs what it did cost before the next one is looked at, or the other
+                // way round.
                 assert!(said <= 2, "{limited} {path} {more}: {statuses:?}");
             }
         }
@@ -265,7 +267,8 @@ fn req_budget_in_dollars_books_all_that_was_reserved_where_a_dearer_tier_is_repo
     }
 }
 
-/// A provider that reports each request, and answers on command: with a body, or by closing the connection.
+/// A provider that reports each request, and answers on command: with a body, or by closing the
+/// connection.
 fn slow() -> (String, mpsc::Receiver<()>, mpsc::Sender<Option<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -312,7 +315,7 @@ fn req_budget_that_blocks_books_a_whole_answer_whose_caller_goes_away() {
             write!(caller, "{head}content-length: {}\r\n\r\n{asked}", asked.len()).unwrap();
             begun.recv_timeout(PATIENCE).unwrap();
             drop(caller);
-            // Long enough for a gateway that gives up what its caller left.
+            // Long enough for a gateway that cancels an answer without a caller.
             std::thread::sleep(Duration::from_millis(300));
             // A lost connection is tried again.
             (0..10).for_each(|_| drop(go.send(answer.clone())));

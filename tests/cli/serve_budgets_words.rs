@@ -1,4 +1,5 @@
-//! Budgets that are spent in the words of each API: what counts, what switches thinking off, what makes it little.
+//! Budgets that are spent in the words of each API: what counts, what switches thinking off, what
+//! makes it little.
 
 use crate::place::Place;
 use crate::serve_budgets::{ALICE, gateway, status};
@@ -13,7 +14,7 @@ fn post(gateway: &Server, path: &str, headers: &str, asked: &Value) -> String {
     gateway.request("POST", path, &format!("{ALICE}{headers}"), &asked.to_string())
 }
 
-/// A Messages stream whose thought takes sixty tokens, and that counts nothing but before it.
+/// A Messages stream whose thought takes sixty tokens. Its usage comes only before the thought.
 fn uncounted() -> String {
     let mut stream = String::new();
     for event in [
@@ -115,7 +116,7 @@ fn req_budget_switches_off_what_thinks_only_because_its_caller_says_so() {
         assert_eq!(status(&second), 200, "{path}: {second}");
         assert!(!asks(&upstream.last()), "{path}: {}", upstream.last());
         assert!(!upstream.last().to_string().contains("high"), "{path}: {}", upstream.last());
-        // A setting says the same.
+        // A setting does the same.
         let bob = ALICE.replace("alice", "bob") + "x-thinkthrough-set: reasoning.enabled=false\r\n";
         let set = gateway.request("POST", path, &bob, &asked.to_string());
         assert_eq!(status(&set), 200, "{path}: {set}");
@@ -146,7 +147,8 @@ fn req_budget_takes_all_but_a_clear_no_for_an_answer_that_is_made_later() {
     }
 }
 
-/// Wires, paths, what is asked of a model that nobody knows, and where it says how much to think.
+/// Wires, paths, requests to a model without known rules, and the member with the effort in each
+/// request.
 fn unknown() -> Vec<(&'static str, &'static str, Value, &'static str, Value)> {
     let low = json!("low");
     let messages = json!([{"role": "user", "content": "Why?"}]);

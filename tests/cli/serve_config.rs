@@ -1,4 +1,4 @@
-//! `think serve --config`: each key of `[server]` and `[client]` changes what is on the wire.
+//! `think serve --config`: each key of `[server]` and `[client]` changes the traffic.
 
 use crate::place::Place;
 use crate::program::command;
@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use thinkthrough_client::{Client, ClientConfig, Request};
 use tokio::net::TcpSocket;
 
-/// `think serve` with this configuration, on a free port unless it says where.
+/// `think serve` with this configuration, on a free port unless the configuration has one.
 pub(crate) fn serve(place: &Place, config: &str) -> Server {
     started(place, config).unwrap_or_else(|said| panic!("it does not start: {said}"))
 }
 
-/// As [`serve`], or what it says where it does not start.
+/// Like [`serve`], but returns the output if the gateway does not start.
 pub(crate) fn started(place: &Place, config: &str) -> Result<Server, String> {
     let file = place.write("config.toml", config);
     let free = if config.contains("listen =") { vec![] } else { vec!["--listen", "127.0.0.1:0"] };
@@ -33,8 +33,8 @@ pub(crate) fn started(place: &Place, config: &str) -> Result<Server, String> {
     Server::try_run(command)
 }
 
-/// A free port that stays so for whoever is told it: a socket holds it, and nobody else is given it meanwhile. Whoever
-/// asks for it by its number, as servers do, gets it all the same.
+/// A free port that no other program gets meanwhile, because a socket holds it. A server that asks
+/// for it by its number can still listen on it.
 pub(crate) struct Reserved {
     pub(crate) port: u16,
     _held: Option<TcpSocket>,
@@ -46,7 +46,7 @@ impl Reserved {
         held.set_reuseaddr(true).unwrap();
         held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let port = held.local_addr().unwrap().port();
-        // Other systems share a port with nobody.
+        // Other systems do not share a port.
         Reserved { port, _held: cfg!(target_os = "linux").then_some(held) }
     }
 }
@@ -101,7 +101,7 @@ fn t_8_server_admin_listen_has_the_metrics_and_nothing_else() {
     let place = Place::new("admin");
     let plain = serve(&place, "");
     assert!(get(&plain.addr, "/metrics", "localhost").starts_with("HTTP/1.1 200"));
-    // Somebody who only passes a request on must not make a stranger local.
+    // A forwarded request is not local, even if its proxy is.
     let forwarded = plain.request("GET", "/metrics", "x-forwarded-for: 9.9.9.9\r\n", "");
     assert!(forwarded.starts_with("HTTP/1.1 403"), "{forwarded}");
     let reserved = Reserved::new();
@@ -116,7 +116,7 @@ fn t_8_server_admin_listen_has_the_metrics_and_nothing_else() {
     assert!(get(&admin, "/metrics", "evil.example").starts_with("HTTP/1.1 421"));
 }
 
-/// Certificate and key for this machine, written into the place; gives the certificate's file.
+/// Writes a certificate and its key for this machine. Returns the path of the certificate.
 pub(crate) fn certify(place: &Place) -> String {
     let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
     let made = rcgen::generate_simple_self_signed(names).unwrap();
@@ -124,7 +124,7 @@ pub(crate) fn certify(place: &Place) -> String {
     place.write("cert.pem", &made.cert.pem())
 }
 
-/// What a client gets that trusts this certificate: status and protocol, or why it got nothing.
+/// The status and protocol of an answer to a client that trusts this certificate, or the error.
 fn over_tls(addr: &str, ca_file: &str) -> Result<(u16, http::Version), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -174,7 +174,7 @@ fn client_ca_file_is_trusted_upstream() {
     let wary = serve(&place, &there);
     let answer = wary.ask("/v1/chat/completions", &question("there/sim/kimi-k2"));
     assert!(answer.starts_with("HTTP/1.1 502"), "{answer}");
-    // What to do about it is for whoever runs it.
+    // The remedy is for the operator only.
     let log = crate::serve_security::log_of(wary);
     assert!(log.contains("client.ca_file") && !answer.contains("client.ca_file"), "{log} {answer}");
 }
@@ -199,7 +199,7 @@ fn client_proxy_is_asked_in_the_targets_place() {
     assert_eq!(asked.join().unwrap(), "POST http://model.example/v1/chat/completions ");
 }
 
-/// Takes connections and says nothing.
+/// A server that accepts connections and never answers.
 fn silent() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = listener.local_addr().unwrap().to_string();

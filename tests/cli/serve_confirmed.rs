@@ -1,4 +1,4 @@
-//! What a caller hears of its trace before its answer ends, where it asks for that.
+//! Reports the state of a trace before the end of its answer, if the caller asks for it.
 
 use crate::place::Place;
 use crate::postgres::Database;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const ASKED: &str = "x-thinkthrough-trace: state\r\n";
 pub(crate) const CHAT: &str = "/v1/chat/completions";
 
-/// The trace and its state, as a comment of a stream says it, and where that begins.
+/// The comment of a stream about its trace: its position, the id of the trace, and the state.
 fn told(answer: &str) -> Option<(usize, &str, &str)> {
     let at = answer.find("\n: trace=")? + 1;
     let line = answer.get(at..)?.lines().next()?;
@@ -23,13 +23,13 @@ fn told(answer: &str) -> Option<(usize, &str, &str)> {
     Some((at, id, state.strip_prefix("state=")?))
 }
 
-/// The state that a whole answer's header says.
+/// The state in the header of a whole answer.
 fn in_header(answer: &str) -> Option<&str> {
     let line = answer.lines().find(|line| line.starts_with("x-thinkthrough:"))?;
     line.split_once("trace_state=").map(|(_, state)| state)
 }
 
-/// The same question on each route, and what the last event of its stream has.
+/// The same question on each route, and a part of the last event of its stream.
 fn routes() -> [(&'static str, Value, &'static str); 4] {
     let said = json!([{"role": "user", "content": "What is in this folder?"}]);
     let model = "sim/kimi-k2";
@@ -82,7 +82,7 @@ fn req_a_caller_that_asks_hears_where_its_trace_is_before_its_answer_ends() {
         let (at, ..) = told(&answer).unwrap();
         assert!(answer.rfind(last).is_some_and(|last| at < last), "{path}: {answer}");
         assert_eq!(answer.matches("trace=").count(), 2, "{path}: {answer}");
-        // Nobody else hears of it.
+        // Other callers get no report.
         let other = post(&gateway, path, "", &question);
         assert!(told(&other).is_none() && in_header(&other).is_none(), "{path}: {other}");
         let off = post(&gateway, path, &format!("{ASKED}x-thinkthrough-store: off\r\n"), &question);

@@ -1,4 +1,5 @@
-//! Many answers at once that are kept: the memory for them has an end, and no answer loses its thoughts unseen.
+//! Many recorded answers at once: their memory is limited, and no answer loses its thoughts without
+//! a report.
 
 use crate::place::Place;
 use crate::server::{PATIENCE, Server, body};
@@ -12,8 +13,8 @@ use std::time::{Duration, Instant};
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
 
-/// A gateway before an upstream whose thoughts have the size that a model's name says. The provider `wants` wants thoughts
-/// back, and the provider `free` never does.
+/// A gateway for an upstream whose thoughts have the size in the model's name. The provider `wants`
+/// wants thoughts back, and the provider `free` never does.
 fn gateway(url: &str, server: &str) -> (Server, Place) {
     let place = Place::new("crowd");
     let provider = |name: &str, contract: &str| {
@@ -28,7 +29,7 @@ fn gateway(url: &str, server: &str) -> (Server, Place) {
     (Server::start("serve", &["--config", &config]), place)
 }
 
-/// An upstream that thinks as many bytes as the model's name says, and then says a word.
+/// An upstream that thinks as many bytes as the model's name demands, and then sends a word.
 fn thinker() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -1,4 +1,5 @@
-//! Files of a store that are damaged, cut, or of another version: traffic goes on, and no trace that was committed is lost.
+//! Files of a store that are damaged, cut, or of another version: traffic goes on, and no trace
+//! that was committed is lost.
 
 use crate::place::Place;
 use crate::serve_config::serve;
@@ -12,7 +13,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Keys are of no concern here, so that a store that cannot be opened stops nobody.
+/// Without keys, so that a broken store refuses no caller.
 const KEYLESS: &str = "[server]\nkeyless = true\n[store]\nurl = \"sqlite:kept.db\"\n";
 
 /// The files of the store of this place.
@@ -62,7 +63,7 @@ fn goes_on(gateway: &Server, which: u32) {
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("[DONE]"), "{answer}");
 }
 
-/// What kind of damage one round does to a database of so many bytes; says it in words.
+/// Damages a database in one of six ways. Returns a description of the damage.
 fn damage(round: u64, dice: &mut Dice, db: &Path) -> String {
     let len = size(db);
     match round % 6 {
@@ -120,7 +121,7 @@ fn d_4_whatever_is_wrong_with_the_file_traffic_goes_on_and_it_is_said() {
             copy.think(&["traces", "list", "--json", "--config", &copy.file("config.toml")]);
         let said = gateway.stop();
         assert!(!said.contains("panicked") && !listed.err.contains("panicked"), "{what}: {said}");
-        // Either everything that was there is found, or whoever runs it is told.
+        // Either all traces are found, or the operator gets an error.
         let found = listed.code == Some(0)
             && answers.iter().all(|answer| listed.out.contains(&trace_of(answer).unwrap()));
         let is_named = [&said, &listed.err].iter().any(|it| it.contains("damaged"))
@@ -186,7 +187,7 @@ fn d_6_a_reader_that_takes_long_stops_no_trace_and_the_log_is_used_anew_after_it
         reader.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap()
     };
     let before = count();
-    // Nothing of the log can be moved into the file, and it grows beyond what it has otherwise.
+    // No checkpoint can move the log into the file, so that it grows beyond its usual size.
     let log = || size(place.file("kept.db-wal"));
     let mut round = 1;
     while log() < 36 << 20 {
@@ -215,7 +216,7 @@ fn d_6_a_reader_that_takes_long_stops_no_trace_and_the_log_is_used_anew_after_it
     assert_eq!(usize::try_from(rows).unwrap(), answers.len());
 }
 
-/// What of a file may be lost when the power goes: all that was written behind this many bytes.
+/// Damages the bytes after `from` as a loss of power could, in one of three ways.
 fn lose(dice: &mut Dice, file: &Path, from: u64) {
     let len = size(file);
     if len <= from {
@@ -239,7 +240,7 @@ fn k_2_after_a_loss_of_power_everything_that_was_committed_is_there_and_nothing_
     let gateway = serve(&place, IN_A_FILE);
     let answers = ask(&gateway, 0, 12);
     until(&gateway, &answers, "stored");
-    // What is in the files by now was committed.
+    // The bytes in the files by now are committed.
     let log = PathBuf::from(place.file("kept.db-wal"));
     let (safe, database) = (fs::read(&log).unwrap(), fs::read(place.file("kept.db")).unwrap());
     let later = ask(&gateway, 100, 25);
@@ -279,7 +280,7 @@ fn k_2_after_a_loss_of_power_everything_that_was_committed_is_there_and_nothing_
     println!("of 25 that were not said to be committed, so many were there: {kept:?}");
 }
 
-/// Sets the version of the schema, and gives the one that was there.
+/// Sets the version of the schema. Returns the one before.
 fn schema(place: &Place, version: i64) -> i64 {
     let database = rusqlite::Connection::open(place.file("kept.db")).unwrap();
     database.busy_timeout(PATIENCE).unwrap();
@@ -294,7 +295,7 @@ fn k_9_while_a_newer_gateway_changes_the_store_an_older_one_goes_on_and_its_rest
     let gateway = serve(&place, IN_A_FILE);
     let mut answers = ask(&gateway, 0, 5);
     until(&gateway, &answers, "stored");
-    // What a newer version does to the tables at its start: more columns, and its number.
+    // The changes of a newer version at its start: a new column, and its version number.
     let known = schema(&place, 99);
     let newer = rusqlite::Connection::open(place.file("kept.db")).unwrap();
     newer.busy_timeout(PATIENCE).unwrap();
@@ -305,7 +306,7 @@ fn k_9_while_a_newer_gateway_changes_the_store_an_older_one_goes_on_and_its_rest
     gateway.signal(Signal::TERM);
     let (is_fine, said) = gateway.ends(PATIENCE);
     assert!(is_fine, "{said}");
-    // Started again it says what is wrong, ends, and changes nothing.
+    // After a restart the program reports the newer store, ends, and leaves it unchanged.
     let before = fs::read(place.file("kept.db")).unwrap();
     let config = place.file("config.toml");
     for command in
@@ -320,7 +321,8 @@ fn k_9_while_a_newer_gateway_changes_the_store_an_older_one_goes_on_and_its_rest
         assert!(began.elapsed() < PATIENCE);
     }
     assert!(fs::read(place.file("kept.db")).unwrap() == before, "it was changed");
-    // Where the newer version says that this one works on its tables, one goes back to it.
+    // If the newer version declares that this one works with its tables, a return to this one is
+    // possible.
     newer.execute_batch("INSERT INTO thinkthrough_schema VALUES (99, 1)").unwrap();
     let gateway = serve(&place, IN_A_FILE);
     goes_on(&gateway, 30);
@@ -328,7 +330,7 @@ fn k_9_while_a_newer_gateway_changes_the_store_an_older_one_goes_on_and_its_rest
     gateway.signal(Signal::TERM);
     assert!(gateway.ends(PATIENCE).0);
     assert_eq!(schema(&place, 99), 99, "the newer version's tables stay its own");
-    // Back to the older one: what was written meanwhile is there.
+    // With its own version number again, the program still finds the data of the meantime.
     schema(&place, known);
     let gateway = serve(&place, IN_A_FILE);
     goes_on(&gateway, 50);
@@ -348,7 +350,7 @@ fn d_4_a_thought_that_no_store_could_take_is_told_and_counted() {
     let whole = post(&gateway.addr, &whole).unwrap();
     assert!(whole.starts_with("HTTP/1.1 200") && whole.contains("unsaved=1"), "{whole}");
     assert_eq!(figure(&gateway, "thinkthrough_unsaved_total"), 2);
-    // Its caller wants nothing kept, so that nothing is lost.
+    // This caller wants no storage, so that the gateway counts no loss.
     let asked = first_turn(3).to_string();
     let off = "content-type: application/json\r\nx-thinkthrough-store: off\r\n";
     let kept_nowhere = gateway.request("POST", "/v1/chat/completions", off, &asked);
@@ -365,7 +367,7 @@ fn d_4_a_store_that_refuses_thoughts_for_damage_says_so_and_where_they_wait() {
     assert!(gateway.ends(PATIENCE).0);
     let db = PathBuf::from(place.file("kept.db"));
     let whole = fs::read(&db).unwrap();
-    // Nobody who reads looks there, and every new record stands in it.
+    // No reader uses this page, but every new record goes there.
     let page: u32 = {
         let database = rusqlite::Connection::open(&db).unwrap();
         let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'record_thread'";
@@ -392,7 +394,7 @@ fn d_4_a_store_that_refuses_thoughts_for_damage_says_so_and_where_they_wait() {
     assert_eq!(said.matches(sentence).count(), 1, "{said}");
     let left = format!("2 thoughts wait in `{}.journal-*`", db.display());
     assert!(said.contains(&left), "{left}: {said}");
-    // The backup comes back, and with the next start what waited.
+    // The backup comes back, and the next start stores the waiting records.
     for file in ["kept.db-wal", "kept.db-shm"] {
         drop(fs::remove_file(place.file(file)));
     }

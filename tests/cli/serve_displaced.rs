@@ -1,4 +1,5 @@
-//! The files of a store are taken away or put elsewhere: keys that were made close the door all the same.
+//! The files of a store are taken away or put elsewhere: keys that were made close the door all the
+//! same.
 
 use crate::place::Place;
 use crate::serve_config::{question, serve};

@@ -1,4 +1,4 @@
-//! Keys were created, and then something happens to the store: whoever has no key stays outside.
+//! After keys were created, callers without a key stay refused whatever happens to the store.
 
 use crate::place::Place;
 use crate::serve_access::Lock;
@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// A place where a key was created, and a provider that counts who comes.
+/// A place with a created key, and a provider that records its requests.
 struct Kept {
     place: Place,
     upstream: Lock,
@@ -19,7 +19,7 @@ struct Kept {
 const STORE: &str = "[store]\nurl = \"sqlite:kept.db\"\n";
 
 impl Kept {
-    /// `before` is done between the making of the store and that of its key.
+    /// `before` runs between the creation of the store and of its key.
     fn new(name: &str, before: impl Fn(&Kept)) -> Self {
         let place = Place::new(name);
         let mut kept = Kept { place, upstream: Lock::new(|_| 200), key: String::new() };
@@ -77,7 +77,7 @@ fn all_named(place: &Place, begin: &str) -> Vec<PathBuf> {
     named.map(|it| it.path()).collect()
 }
 
-/// Every way in, and what a request there says.
+/// Every route, with the body of a request.
 fn ways() -> Vec<(&'static str, &'static str, String)> {
     let messages = json!({"model": "there/m", "max_tokens": 9,
         "messages": [{"role": "user", "content": "hi"}]});
@@ -105,7 +105,7 @@ fn status(answer: &str) -> &str {
     answer.get(9..12).unwrap_or_default()
 }
 
-/// Nobody without the key comes through any of the ways.
+/// Checks that no route accepts a caller without the key.
 fn assert_closed(kept: &Kept, gateway: &Server, why: &str) {
     kept.upstream.seen();
     let strangers = [
@@ -144,7 +144,7 @@ fn without_log(kept: &Kept) {
 
 type Break = fn(&Kept);
 
-/// What can happen to a store.
+/// Damages of a store.
 const BREAKS: &[(&str, Break)] = &[
     ("nothing", |_| {}),
     ("the file is missing", |kept| {
@@ -342,7 +342,7 @@ fn d_5_a_gateway_that_may_not_read_its_store_lets_nobody_in_until_it_may() {
     opens_for(&kept, &gateway);
 }
 
-/// The key is let in at last, and nobody else.
+/// Waits until the key is accepted. Callers without it stay refused.
 fn opens_for(kept: &Kept, gateway: &Server) {
     let bearer = format!("authorization: Bearer {}\r\n", kept.key);
     let began = Instant::now();
@@ -358,7 +358,7 @@ fn opens_for(kept: &Kept, gateway: &Server) {
     assert_closed(kept, gateway, "it is open again");
 }
 
-/// What the gateway says of itself at its start.
+/// The gateway's output at its start.
 fn introduced(gateway: &Server) -> String {
     let began = Instant::now();
     while !gateway.said().contains("Ollama clients") {
@@ -386,7 +386,8 @@ fn d_4_nobody_is_promised_an_answer_while_the_door_is_closed() {
     assert!(said.contains("nobody is let in until the gateway's own keys can be read"), "{said}");
 }
 
-/// A store that cannot be opened closes the door for keys of the configuration too, and for those that pass through.
+/// While the store cannot be opened, keys of the configuration and pass-through callers are
+/// refused, too.
 #[test]
 fn d_4_every_caller_waits_until_the_store_is_open() {
     const BOB: &str = "bobs-own-key-of-some-length";
@@ -422,7 +423,7 @@ fn d_4_every_caller_waits_until_the_store_is_open() {
         let answer = ask();
         assert_eq!(status(&answer), after, "{server}: {answer}");
     }
-    // Whoever says that no keys are wanted goes on without a store.
+    // With `keyless = true` the gateway works without a store.
     let place = Place::new("keyless");
     fs::create_dir(place.file("kept.db")).unwrap();
     let gateway = serve(&place, &format!("[server]\nkeyless = true\n{STORE}"));
@@ -440,7 +441,7 @@ fn t_13_a_store_that_is_lost_after_a_rotation_lets_nobody_in() {
     let lost = ["the file is missing", "the file is empty", "a backup of before the key"];
     let breaks = || BREAKS.iter().filter(|(why, _)| lost.iter().any(|it| why.starts_with(it)));
     assert_eq!(breaks().count(), 4);
-    // Until somebody read the keys, the marker is that of the old master key.
+    // Until the keys are read, the marker still belongs to the old master key.
     for is_read in [false, true] {
         for (why, break_it) in breaks() {
             let kept = Kept::new("rotated", |kept| {
@@ -457,7 +458,7 @@ fn t_13_a_store_that_is_lost_after_a_rotation_lets_nobody_in() {
                 gateway.stop();
             }
             assert!(kept.marker().exists());
-            // Whatever of it is still in the log.
+            // The log may still have a part of the store.
             let whole = kept.file("whole");
             fs::create_dir(&whole).unwrap();
             let names = ["kept.db", "kept.db-wal", "kept.db-shm"];

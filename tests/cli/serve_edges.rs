@@ -1,4 +1,4 @@
-//! What crosses `think serve`: headers and parameters, byte for byte as an upstream sees them.
+//! Headers and parameters that pass through `think serve`, byte for byte as an upstream sees them.
 
 use crate::place::Place;
 use crate::serve_config::{question, serve};
@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// What clients, proxies and attackers say besides what the API needs.
+/// Headers of clients, proxies and attackers that the API does not need.
 const SAID: &str = "connection: close, X-Hop\r\nx-hop: 1\r\nopenai-project: p\r\nopenai-organization: o\r\n\
     x-goog-user-project: g\r\nx-amz-date: d\r\nx-http-method-override: DELETE\r\nprivate-token: t\r\n\
     x-forwarded-for: 1.2.3.4\r\nvia: 1.1 x\r\nx-original-url: /admin\r\ncookie: c=1\r\nx-unknown: u\r\n\
     x-tenant: t1\r\nx-custom-a: a1\r\nx-custom-b: b1\r\naccept: */*\r\nopenai-beta: b=1\r\n\
     session-id: s1\r\nx-stainless-lang: js\r\nuser-agent: client/1\r\nidempotency-key: i1\r\n";
 
-/// What of that reaches an upstream with the gateway's own credential.
+/// The headers of these that reach an upstream with the gateway's own credential.
 const KNOWN: [&str; 6] = [
     "accept: */*",
     "idempotency-key: i1",
@@ -35,7 +35,7 @@ fn streamed(model: &str) -> String {
     asked.to_string()
 }
 
-/// The header lines that a head has of those that were said, and its first line.
+/// The first line of a head, and the header lines that the caller had sent.
 fn passed(head: &str) -> (String, Vec<String>) {
     let ours = ["host:", "content-", "accept-encoding:", "authorization:"];
     let mut lines = head.lines();
@@ -139,7 +139,7 @@ fn t_17_the_log_has_the_address_that_no_caller_hears() {
     assert_eq!(told.count(), 2, "{log}");
 }
 
-/// Sends all of a body that is too large before it looks whether somebody answered, as most clients do.
+/// Sends all of a too large body before it reads the answer, as most clients do.
 fn sends_all(gateway: &Server, size: usize) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(&gateway.addr)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -162,7 +162,7 @@ fn c_5_t_31_whoever_sends_too_much_hears_so() {
     for _ in 0..5 {
         assert_eq!(sends_all(&gateway, 64 * 1024 * 1024).unwrap(), "HTTP/1.1 413");
     }
-    // Whoever asks before it sends hears it at once, and is not told to go on.
+    // A client with `expect: 100-continue` gets the refusal at once, and no `100 Continue`.
     let mut stream = TcpStream::connect(&gateway.addr).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n\
@@ -236,7 +236,7 @@ fn models_share_connections_and_a_new_configuration_keeps_them() {
     (0..20).for_each(|at| asks(&format!("other/m{at}")));
     let after = count.load(Ordering::Relaxed);
     assert!(after <= before + 2, "{before} connections, then {after}");
-    // What is configured is listed, and no simulator beside it; they are found by their names all the same.
+    // The list has only configured models. Simulators are still found by their names.
     let listed = gateway.request("GET", "/v1/models", "", "");
     assert!(listed.starts_with("HTTP/1.1 200") && !listed.contains("sim/"), "{listed}");
     asks("sim/groq");

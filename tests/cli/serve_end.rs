@@ -1,4 +1,4 @@
-//! How `think serve` ends, and what it does when there is too much of something.
+//! The end of `think serve`, and its behaviour beyond its limits.
 
 use crate::place::Place;
 use crate::program::command;
@@ -11,7 +11,7 @@ use std::iter::{once, repeat};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Begins a streamed answer, and gives the connection that it comes over.
+/// Begins a streamed answer. Returns its connection.
 fn begin(gateway: &Server, model: &str) -> TcpStream {
     let mut asked: Value = serde_json::from_str(&question(model)).unwrap();
     asked["stream"] = json!(true);
@@ -44,7 +44,7 @@ fn k_5_an_answer_that_is_under_way_comes_to_its_end() {
     let mut answer = begin(&gateway, "slow/kimi-k2-thinking");
     let mut first = [0; 16];
     answer.read_exact(&mut first).unwrap();
-    // At a terminal nobody waits for a load balancer.
+    // At a terminal the gateway does not wait for a load balancer.
     gateway.signal(Signal::INT);
     let mut rest = String::new();
     answer.read_to_string(&mut rest).unwrap();
@@ -97,12 +97,12 @@ fn k_6_whoever_says_it_twice_means_it() {
     // Two signals that come at once are one.
     closes(&gateway);
     gateway.signal(Signal::TERM);
-    // Once said, it would take five seconds for whoever balances a load, and 25 for the answer.
+    // One signal alone takes five seconds for load balancers, and 25 seconds for the answer.
     let (is_fine, said) = gateway.ends(Duration::from_secs(20));
     assert!(is_fine, "{said}");
 }
 
-/// Waits until the gateway says that it closes.
+/// Waits until the gateway reports that it closes.
 fn closes(gateway: &Server) {
     let began = Instant::now();
     while !gateway.request("GET", "/readyz", "", "").starts_with("HTTP/1.1 503") {
@@ -164,7 +164,8 @@ fn k_3_connections_beyond_what_the_system_grants_are_told_to_come_back() {
     let held: Vec<TcpStream> =
         (0..40).filter_map(|_| TcpStream::connect(&gateway.addr).ok()).collect();
     let mut refused = 0;
-    // They are taken in their order: when the last one was told, all were.
+    // The gateway accepts connections in order: after the answer to the last one, all have an
+    // answer.
     for (mut stream, patience) in
         held.into_iter().rev().zip(once(PATIENCE).chain(repeat(Duration::from_millis(100))))
     {

@@ -12,15 +12,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// A key that no rule for secrets knows by its form: what makes it one is that the gateway was given it.
+/// A key in no known format. Only the gateway's configuration shows that it is a secret.
 const OWN: &str = "mauve-otter-walks-4711-home";
-/// A key of a form that everybody knows, in two parts, because it is nobody's.
+/// A key in a known format. It is in two parts so that secret scanners ignore this file.
 const AWS: [&str; 2] = ["AKIA", "Q3EGRX7TNM2VLPZW"];
 
-/// Somebody who listens, in the words that browsers use.
+/// A listener, with the requests of a browser.
 struct Ear {
     events: Receiver<Value>,
-    /// All that came, to be searched for what must not.
+    /// All received text, for searches.
     raw: Arc<std::sync::Mutex<String>>,
 }
 
@@ -95,7 +95,7 @@ fn types(events: &[Value]) -> Vec<&str> {
     events.iter().map(|event| event["type"].as_str().unwrap()).collect()
 }
 
-/// What was said in deltas of this type.
+/// The joined text of the deltas of this type.
 fn said(events: &[Value], kind: &str) -> String {
     let deltas = events.iter().filter(|event| event["type"] == kind);
     deltas.map(|event| event["data"]["delta"].as_str().unwrap()).collect()
@@ -106,7 +106,7 @@ fn question(model: &str) -> String {
         .to_string()
 }
 
-/// A gateway before an upstream that says what it is told.
+/// A gateway for an upstream that sends on command.
 struct Desk {
     _place: Place,
     paced: Paced,
@@ -153,7 +153,7 @@ fn a_request_is_announced_and_its_masked_thought_is_heard_while_it_is_thought() 
     assert_eq!(routed[2]["data"]["provider"], "paced");
     assert_eq!(ear.next()["data"]["phase"], "waiting");
 
-    // The model says no more until this is heard; the key comes in two pieces.
+    // The model continues only when the listener has this. The key comes in two pieces.
     desk.paced.asked(1);
     let began = Instant::now();
     desk.paced.think("First I look ");
@@ -219,7 +219,7 @@ fn a_listener_hears_what_it_asks_for_and_goes_on_where_it_was_cut_off() {
     assert_eq!(said(&heard, "thinking_delta"), "one two");
     assert!(other.has_nothing() && provider.has_nothing());
 
-    // The rest of what the first one heard, in its order and once.
+    // The rest of the first listener's events, once and in order.
     let id = |event: &Value| event["id"].as_str().unwrap().to_owned();
     let last = id(before.last().unwrap());
     let again = Ear::listen(&desk.gateway, &format!("?after={last}"), "").until("request_finished");
@@ -230,7 +230,7 @@ fn a_listener_hears_what_it_asks_for_and_goes_on_where_it_was_cut_off() {
     let numbers: Vec<u64> = again.iter().map(number).collect();
     let from = number(before.last().unwrap()) + 1;
     assert_eq!(numbers, (from..from + again.len() as u64).collect::<Vec<u64>>());
-    // Of what nobody here knows, it is said that something is missing.
+    // For an id of no known listener, the gateway reports an unknown number of lost events.
     let stranger = Ear::listen(&desk.gateway, "?after=somewhere-7&stream=thinking", "").next();
     assert_eq!(
         (&stranger["type"], &stranger["data"]),
@@ -381,7 +381,7 @@ fn events_come_over_a_web_socket_as_they_do_in_lines() {
     let lines: Vec<Value> = (0..heard.len()).map(|_| ear.next()).collect();
     assert_eq!(heard, lines);
     assert!(!json!(heard).to_string().contains(AWS[1]), "{heard:?}");
-    // It says goodbye, and is told so too.
+    // The listener sends a close frame, and receives one.
     stream.write_all(&[0x88, 0x80, 1, 2, 3, 4]).unwrap();
     while message(&mut reader).0 != 8 {}
 
@@ -410,7 +410,7 @@ fn failures_are_announced_too_and_listeners_are_let_go_when_the_gateway_stops() 
         (&json!("gone"), &json!("connect"))
     );
     assert_eq!(heard.last().unwrap()["data"]["status"], 502);
-    // One that is no request has a beginning and an end, and nothing between.
+    // An invalid request has only the events of its beginning and its end.
     gateway.request("POST", "/v1/messages", headers, "{");
     let heard = ear.until("request_failed");
     assert_eq!(types(&heard), ["request_started", "request_failed"]);

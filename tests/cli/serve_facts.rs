@@ -1,4 +1,4 @@
-//! What a refusal taught about a model outlives the gateway that heard it, and is known to the others on its store.
+//! A fact that a refusal taught outlives its gateway, and other gateways on the store know it.
 
 use crate::frozen::Proxy;
 use crate::place::Place;
@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 const ALICE: &str = "alices-own-key-of-some-length";
 const BOB: &str = "bobs-own-key-of-some-length";
 
-/// What a server says that wants thoughts back with their calls.
+/// The refusal of a server that wants thoughts back with their calls.
 const REFUSAL: &str = "data: {\"error\":{\"message\":\"thinking is enabled but reasoning_content is missing in \
                        assistant tool call message at index 1\",\"code\":400}}\n\n";
 
-/// A server that wants thoughts back with their calls, of which nobody knows that.
+/// A server that wants thoughts back with their calls. The tables have no rule for it.
 fn strict() -> Upstream {
     Upstream::answering(|body| {
         let body: Value = serde_json::from_str(body).unwrap();
@@ -52,7 +52,7 @@ fn begin(gateway: &Server, key: &str) {
     assert!(answer.contains("I look first."), "{answer}");
 }
 
-/// What its second one says.
+/// The messages of the second turn.
 fn second() -> Value {
     let function = json!({"name": "list", "arguments": "{}"});
     let id = "call_A9b8C7d6E5f4G3h2J1k0";
@@ -64,7 +64,7 @@ fn second() -> Value {
     ])
 }
 
-/// The second turn; gives what the gateway says about it.
+/// Sends the second turn. Returns the gateway's report about it.
 fn go_on(gateway: &Server, key: &str) -> String {
     let answer = ask(gateway, key, &second());
     assert!(answer.contains("I look first."), "{answer}");
@@ -72,17 +72,18 @@ fn go_on(gateway: &Server, key: &str) -> String {
     lines.find_map(|line| line.strip_prefix("x-thinkthrough: restored=1;")).unwrap().to_owned()
 }
 
-/// Both turns of a tenant that nobody learned anything for; the second one is refused and repaired.
+/// Both turns of a tenant without facts. The second one is refused and repaired.
 fn learn(gateway: &Server, key: &str) {
     assert!(!knows(gateway, key));
     begin(gateway, key);
     let said = go_on(gateway, key);
-    // It was asked twice where the store was late.
+    // The helper repeats the request if the store was late. The fact is known then.
     assert!(said.ends_with("; repaired=return") || said.ends_with("; learned=return"), "{said}");
     until(gateway, key, true);
 }
 
-/// Whether the gateway knows what the model wants. Counting tokens asks nobody, and so teaches nothing.
+/// Whether the gateway knows the rule of the model. Counting tokens sends no request upstream, so
+/// that it teaches no fact.
 fn knows(gateway: &Server, key: &str) -> bool {
     let headers = format!("content-type: application/json\r\nauthorization: Bearer {key}\r\n");
     let body = json!({"model": "there/model-canary", "max_tokens": 9,
@@ -92,7 +93,7 @@ fn knows(gateway: &Server, key: &str) -> bool {
     answer.contains("; learned=return\r\n")
 }
 
-/// Comes back when the gateway knows it, or does not any more.
+/// Waits until the gateway knows the fact, or has forgotten it.
 fn until(gateway: &Server, key: &str, is_known: bool) {
     let began = Instant::now();
     while knows(gateway, key) != is_known {
@@ -121,15 +122,16 @@ fn what_was_learned_is_known_after_a_restart_to_its_tenant_alone_until_that_is_e
     learn(&gateway, ALICE);
     end(gateway);
     let gateway = serve(&place, &config);
-    // Nothing is refused: a repair would be told.
+    // No refusal happens, because the header would name a repair.
     let said = go_on(&gateway, ALICE);
     assert!(said.ends_with("; learned=return") && !said.contains("repaired"), "{said}");
     assert_eq!(upstream.last()["messages"][1]["reasoning_content"], "I look first.");
     learn(&gateway, BOB);
     erase_alice(&place);
-    // The running gateway hears of it within seconds, and the next one at once.
+    // The running gateway notices it within seconds, and the next one at once.
     until(&gateway, ALICE, false);
-    // The next record of hers finds its keys gone a moment later, and from then on she has new ones.
+    // The next record of hers finds its keys gone a moment later, and from then on she has new
+    // ones.
     begin(&gateway, ALICE);
     std::thread::sleep(Duration::from_millis(500));
     learn(&gateway, ALICE);
@@ -178,7 +180,7 @@ fn explain_says_what_was_learned_for_the_tenant_and_sends_what_the_gateway_would
         assert_eq!(ran.code, Some(0), "{}", ran.err);
         ran
     };
-    // What was learned is brought to the store beside the requests.
+    // Facts are written to the store in the background.
     let began = Instant::now();
     while explain(&["--tenant", "alice", "--json"]).json()["rule"] != "learned" {
         assert!(began.elapsed() < PATIENCE, "it does not come to the store");
@@ -192,7 +194,7 @@ fn explain_says_what_was_learned_for_the_tenant_and_sends_what_the_gateway_would
         assert_eq!(told.contains(", rule learned\n"), is_learned, "{tenant}: {told}");
     }
     assert_ne!(explain(&["--json"]).json()["rule"], "learned");
-    // What is never restored is never repaired.
+    // A model that is never restored is never repaired.
     let never = "[models.\"model-canary\"]\nprovider = \"there\"\nrestore = \"never\"\n";
     place.write("config.toml", &(config(IN_A_FILE, &upstream) + never));
     let said = place.think(&[
@@ -234,7 +236,7 @@ fn gateways_on_one_server_share_what_they_learned_and_hold_it_while_that_stands_
     // Longer than it takes to notice.
     std::thread::sleep(Duration::from_secs(8));
     let frozen = twenty();
-    // A few look-ups find out that nobody answers, and no request waits for what is learned.
+    // A few look-ups show that the store is away, and no request waits for facts.
     assert!(frozen < usual * 3 + Duration::from_secs(1), "{usual:?}, then {frozen:?}");
     erase_alice(&place);
     until(&one, ALICE, false);

@@ -28,7 +28,7 @@ fn answers(all: &[(Value, String)]) -> Vec<String> {
     all.iter().map(|(_, answer)| answer.clone()).collect()
 }
 
-/// Comes back when the thoughts of all these answers are put back; a look-up may be late now and then.
+/// Waits until the thoughts of all these answers are put back. A look-up may be late now and then.
 fn all_put_back(gateway: &Server, all: &[(Value, String)]) {
     let began = Instant::now();
     for (first, answer) in all {
@@ -39,7 +39,7 @@ fn all_put_back(gateway: &Server, all: &[(Value, String)]) {
     }
 }
 
-/// Comes back when the gateway says that it gave the server something once more.
+/// Waits until the gateway reports that it has written rows once more. Returns the time.
 fn until_given_again(gateway: &Server) -> Duration {
     let began = Instant::now();
     while !gateway.said().contains("had lost what was committed last") {
@@ -63,10 +63,10 @@ fn p_2_a_copy_that_takes_over_gets_what_it_lacks_once_and_nothing_that_was_delet
     database.say(&format!("DELETE FROM reasoning_traces WHERE id IN ({list})"));
     let copy = database.copied();
     let late = acknowledged(&gateway, 20, 20);
-    // An answer whose record was late was asked for once more.
+    // The helper repeated a request if its record was late.
     let lost = |table| database.rows(table) - copy.rows(table);
     let lost = [lost("reasoning_traces"), lost("record")];
-    // Nobody asks for anything meanwhile: the gateway finds out by itself.
+    // Without any request, the gateway notices the failover by itself.
     database.fails_over_to(&copy);
     println!("given once more within {:?}", until_given_again(&gateway));
     let there = [answers(&early), answers(&late)].concat();
@@ -79,7 +79,7 @@ fn p_2_a_copy_that_takes_over_gets_what_it_lacks_once_and_nothing_that_was_delet
     all_put_back(&gateway, &early);
     all_put_back(&gateway, &late);
     assert_eq!(figure(&gateway, "thinkthrough_traces_lost_total "), 0);
-    // What it lacks, and no more.
+    // The gateway writes only rows that the server lacks.
     let said = gateway.said();
     let expected = format!(": {} traces and {} records of the last minute", lost[0], lost[1]);
     assert!(lost[0] >= late.len() && said.contains(&expected), "{expected}: {said}");
@@ -92,7 +92,7 @@ fn p_2_under_load_a_copy_gets_what_it_lacks_and_what_comes_meanwhile() {
     let store = format!("{}spool = \"spool\"\n", on_server(&place, &database));
     let gateway = serve(&place, &store);
     let mut all = answers(&acknowledged(&gateway, 0, 3));
-    // Once more, so that what was given again is lost again.
+    // Twice, so that rewritten rows are lost again.
     for round in 1..=2 {
         let copy = database.copied();
         let late = acknowledged(&gateway, round * 100, 10);

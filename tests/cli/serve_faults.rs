@@ -1,4 +1,5 @@
-//! Stores that fail while requests leave traces: traffic goes on, and no trace that was acknowledged is lost.
+//! Stores that fail while requests leave traces: traffic goes on, and no trace that was
+//! acknowledged is lost.
 
 use crate::frozen::Proxy;
 use crate::place::Place;
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Asks so often; every answer is whole, and names its trace.
+/// Asks `count` times. Every answer is whole and names its trace.
 pub(crate) fn ask(gateway: &Server, from: u32, count: u32) -> Vec<String> {
     let answers = (from..from + count).map(|which| {
         let answer = post(&gateway.addr, &first_turn(which)).unwrap();
@@ -33,7 +34,7 @@ pub(crate) fn state(gateway: &Server, answer: &str) -> String {
     state_of(gateway, answer).map(|(_, state)| state).unwrap_or_default()
 }
 
-/// Comes back when the traces of all these answers are in this state; says how long that took.
+/// Waits until the traces of all these answers are in this state. Returns the time that it took.
 pub(crate) fn until(gateway: &Server, answers: &[String], wanted: &str) -> Duration {
     let began = Instant::now();
     for answer in answers {
@@ -46,7 +47,7 @@ pub(crate) fn until(gateway: &Server, answers: &[String], wanted: &str) -> Durat
     began.elapsed()
 }
 
-/// Each trace of these answers is in the store once.
+/// Checks that each trace of these answers is in the store once.
 pub(crate) fn all_there(place: &Place, answers: &[String]) {
     let there = traces_of(place);
     for answer in answers {
@@ -54,7 +55,7 @@ pub(crate) fn all_there(place: &Place, answers: &[String]) {
     }
 }
 
-/// A gateway on a server, with a way to it that can stand still.
+/// A gateway on a server, and a proxy to the server that can be frozen.
 pub(crate) fn far(place: &Place, database: &Database, spool: &str) -> (Server, Proxy, String) {
     let (_, server) = database.url.split_once('@').unwrap();
     let (server, _) = server.split_once('/').unwrap();
@@ -196,7 +197,8 @@ fn p_3_a_server_that_is_slow_for_every_statement_holds_up_no_answer_and_gets_eve
     all_there(&place, &answers);
 }
 
-/// A gateway whose files get a limit. It hears of that as an error, and not as its end.
+/// A gateway whose files get a size limit. A write beyond the limit fails, but does not end the
+/// process.
 pub(crate) fn with_little_room(place: &Place) -> Server {
     serve(place, IN_A_FILE)
 }
@@ -214,7 +216,7 @@ fn d_2_a_gateway_that_ends_on_a_full_disk_says_how_many_traces_are_lost() {
     assert!(said.contains("3 traces are lost"), "{said}");
 }
 
-/// What the gateway shows to whoever balances, and to whoever watches: the store can be read and written.
+/// The state for load balancers and for monitoring: whether the store can be read and written.
 fn shown(gateway: &Server) -> (String, [u64; 2]) {
     let ready = gateway.request("GET", "/readyz", "", "");
     assert!(ready.starts_with("HTTP/1.1 200"), "{ready}");
@@ -283,7 +285,7 @@ fn d_2_on_a_full_disk_traces_wait_and_what_was_acknowledged_is_there() {
     assert_eq!(figure(&gateway, "thinkthrough_traces_lost_total "), 0);
     let said = gateway.said();
     assert!(said.contains("the journal of traces beside"), "{said}");
-    // There is room again, and nobody restarts anything.
+    // There is room again. The gateway recovers without a restart.
     gateway.limit_files(None);
     until(&gateway, &full, "stored");
     answers.extend(full);

@@ -1,4 +1,5 @@
-//! What a provider keeps is nobody's once its tenant was erased, or when it was not used for too long.
+//! A provider resource has no owner after the erasure of its tenant, or after a long time without
+//! use.
 
 use crate::place::Place;
 use crate::serve_tenants::{ALICE, BOB, Keeper, ask, gateway_with, is_owners, make};
@@ -42,7 +43,8 @@ fn ways(response: &str) -> Vec<(Way, String)> {
     ]
 }
 
-/// Nobody's request that names the thing goes on, and all hear what is said of a thing that never was.
+/// Checks that every tenant's request for the resource is answered as for a thing that never
+/// existed, and does not reach the provider.
 fn is_nobodys(server: &Server, keeper: &Keeper, request: &dyn Fn(&str) -> Asked, id: &str) {
     keeper.asked();
     let say = |who, id: &str| {
@@ -73,7 +75,7 @@ fn t_10_what_an_erased_tenant_had_at_a_provider_is_nobodys() {
     for (request, id) in ways(&response) {
         is_nobodys(&server, &keeper, &*request, &id);
     }
-    // What is made from now on is the tenant's again.
+    // New resources belong to the tenant again.
     let response = make(&server, ALICE, "/p/there/v1/responses", &asked);
     for (request, id) in ways(&response) {
         is_owners(&server, &keeper, &*request, &id);

@@ -183,7 +183,8 @@ fn b_3_a_body_that_is_no_answer_is_502_in_the_callers_wire() {
                     ),
                 ] {
                     let answer = gateway.ask(&path, &asked.to_string());
-                    // Lines of JSON are one value each, so that only the end of such a stream tells.
+                    // Lines of JSON are one value each, so that only the end of such a stream
+                    // tells.
                     let is_told = answer.starts_with("HTTP/1.1 502")
                         || model == "olla/m" && stream && answer.contains("error");
                     assert!(is_told && answer.contains("error"), "{none} {model} {path}: {answer}");

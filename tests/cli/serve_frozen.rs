@@ -1,4 +1,4 @@
-//! A gateway whose PostgreSQL server is away when it starts, or stands still while it runs.
+//! A gateway whose PostgreSQL server is away at its start, or is frozen while it runs.
 
 use crate::frozen::Proxy;
 use crate::place::Place;
@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A database with keys, and a way to it that can be frozen.
+/// A database with keys, and a proxy to it that can be frozen.
 struct Far {
     place: Place,
     database: Database,
@@ -42,7 +42,7 @@ impl Far {
         format!("[server]\n{server}\n[store]\nurl = \"{url}\"\nkey = {{ file = \"master.key\" }}\n")
     }
 
-    /// The address of the server, and that of the database by another port.
+    /// The address of the server, and the URL of the database through another port.
     fn by(&self, port: u16) -> (String, String) {
         let (head, rest) = self.database.url.split_once("://").unwrap();
         let (whole, name) = rest.split_once('/').unwrap();
@@ -56,7 +56,7 @@ impl Far {
         answer.get(9..12).unwrap_or_default().to_owned()
     }
 
-    /// Comes back when the key has this status.
+    /// Waits until the key has this status.
     fn until(&self, gateway: &Server, status: &str) {
         let began = Instant::now();
         while self.status(gateway, &self.key) != status {
@@ -144,7 +144,8 @@ fn a_store_on_a_server_says_whether_keys_are_wanted() {
     assert!(ready.starts_with("HTTP/1.1 503") && ready.ends_with("keys_unavailable\n"), "{ready}");
 }
 
-/// How many answers come in this time, with several callers at once, and how long the slowest but one in a hundred took.
+/// How many answers come in this time, with several callers at once, and how long the slowest but
+/// one in a hundred took.
 fn rate(gateway: &Server, key: &str, time: Duration) -> (usize, Duration) {
     let ends = Instant::now() + time;
     let mut took: Vec<Duration> = std::thread::scope(|scope| {
@@ -178,13 +179,13 @@ fn p_1_a_server_that_stands_still_stops_no_traffic() {
     let time = Duration::from_secs(3);
     let (healthy, usual) = rate(&gateway, &far.key, time);
     proxy.freeze(true);
-    // The first request that notices is one that cannot go on without the store.
+    // The first request after the freeze needs the store.
     let bearer = format!("authorization: Bearer {}\r\n", far.key);
     let began = Instant::now();
     let named = gateway.request("GET", "/v1/responses/resp_1", &bearer, "");
     assert!(named.starts_with("HTTP/1.1 503") && named.contains("store_unavailable"), "{named}");
     assert!(began.elapsed() < Duration::from_millis(1_500), "{:?}", began.elapsed());
-    // What is under way notices.
+    // Requests of one second let the gateway notice the freeze.
     rate(&gateway, &far.key, Duration::from_secs(1));
     let unsaved = figure(&gateway, "thinkthrough_unsaved_total");
     let (frozen, slow) = rate(&gateway, &far.key, time);

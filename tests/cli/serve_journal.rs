@@ -1,4 +1,5 @@
-//! What a gateway writes down of its answers, and what it does where the journal for that cannot be written.
+//! The journal of a gateway's records, and the gateway's behaviour if the journal cannot be
+//! written.
 
 use crate::place::Place;
 use crate::serve_config::serve;
@@ -31,7 +32,7 @@ fn second(which: usize, mut message: Value) -> Value {
     request
 }
 
-/// Asks, and gives what the header says and the answer's message.
+/// Asks. Returns the header `x-thinkthrough` and the message of the answer.
 fn ask(gateway: &Server, request: &Value) -> (String, Value) {
     let answer = gateway.ask_in_time("/v1/chat/completions", &request.to_string());
     let header = answer.lines().find_map(|line| line.strip_prefix("x-thinkthrough: "));
@@ -43,7 +44,8 @@ fn ask(gateway: &Server, request: &Value) -> (String, Value) {
 #[test]
 fn a_journal_that_cannot_be_written_is_said_once_counted_and_loses_nothing() {
     let place = Place::new("no-journal");
-    // The names of journals are longer than that of the store, and no system takes names of more than 255 bytes.
+    // A journal's name is longer than the name of its store, and file systems allow at most 255
+    // bytes.
     let config = format!("[store]\nurl = \"sqlite:{}.db\"\n", "s".repeat(226));
     let gateway = serve(&place, &config);
     let mut acknowledged = Vec::new();
@@ -77,8 +79,8 @@ fn a_journal_that_cannot_be_written_is_said_once_counted_and_loses_nothing() {
     }
 }
 
-/// However the configuration, and with it the store, is spelled: what is written down beside the file is found there by this
-/// process and by the next one, which may spell it otherwise.
+/// This process and the next one find the journal next to the database, even if they spell the path
+/// of the configuration in different ways.
 #[test]
 fn a_thought_is_written_down_before_a_kill_however_its_store_is_spelled() {
     for (from, config) in [
@@ -124,8 +126,8 @@ fn a_thought_is_written_down_before_a_kill_however_its_store_is_spelled() {
     }
 }
 
-/// A model without thoughts, of which nothing is known, leaves nothing in the store; one of the same gateway that thinks
-/// leaves its record.
+/// A model without thoughts and without a known rule leaves no record. A model of the same gateway
+/// that thinks leaves one.
 #[test]
 fn an_answer_without_a_thought_leaves_no_record_where_nobody_asks_for_it() {
     let place = Place::new("no-record");

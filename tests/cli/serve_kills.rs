@@ -1,4 +1,4 @@
-//! What a gateway that is killed leaves behind, and how it keeps a connection alive through long silence.
+//! The data that a killed gateway leaves, and the keep-alive bytes in long silences.
 
 use crate::place::Place;
 use crate::postgres::Database;
@@ -25,7 +25,7 @@ pub(crate) fn first_turn(which: u32) -> Value {
         "messages": [{"role": "user", "content": asked}]})
 }
 
-/// Posts a request, and gives what came until the connection ended, however it did.
+/// Posts a request. Returns the received bytes, however the connection ended.
 pub(crate) fn post(addr: &str, request: &Value) -> Option<String> {
     let mut stream = TcpStream::connect(addr).ok()?;
     let request = request.to_string();
@@ -40,7 +40,7 @@ pub(crate) fn post(addr: &str, request: &Value) -> Option<String> {
     Some(String::from_utf8_lossy(&said).into_owned())
 }
 
-/// The second turn of a client that keeps what it saw, and drops the thought; `None` where it saw nothing.
+/// The second turn of a client that drops the thought. `None` if the client received no call.
 fn second_turn(first: &Value, said: &str) -> Option<Value> {
     let (mut text, mut calls) = (String::new(), Vec::new());
     for line in said.lines().filter_map(|line| line.strip_prefix("data: {")) {
@@ -69,15 +69,15 @@ fn second_turn(first: &Value, said: &str) -> Option<Value> {
     Some(request)
 }
 
-/// What stands in an answer whose end did not wait for its record.
+/// The comment in an answer whose end did not wait for its record.
 const UNSAVED: &str = ": this answer ended before its thoughts were saved";
 
-/// The answer is whole, and its record was there before its end.
+/// Whether the answer is whole and its record was saved before its end.
 pub(crate) fn is_acknowledged(answer: &str) -> bool {
     answer.contains("[DONE]") && !answer.contains(UNSAVED)
 }
 
-/// How many look-ups took too long.
+/// Number of failed look-ups.
 pub(crate) fn blind(gateway: &Server) -> usize {
     let metrics = gateway.request("GET", "/metrics", "", "");
     let named =
@@ -92,7 +92,7 @@ pub(crate) fn trace_of(answer: &str) -> Option<String> {
     Some(rest.split(';').next()?.trim().to_owned())
 }
 
-/// The trace of an answer, and what the gateway says about it.
+/// The trace of an answer, and its state at the gateway.
 pub(crate) fn state_of(gateway: &Server, answer: &str) -> Option<(String, String)> {
     let id = trace_of(answer)?;
     let said = gateway.request("GET", &format!("/v1/traces/{id}"), "", "");
@@ -118,25 +118,25 @@ fn rounds() -> u64 {
     said.and_then(|it| it.parse().ok()).unwrap_or(12)
 }
 
-/// What came of all the kills.
+/// The results of all kills.
 #[derive(Default)]
 struct Tally {
-    /// How many requests went out; numbers them.
+    /// Number of requests. It also numbers them.
     asked: AtomicU32,
     whole: usize,
     broken: usize,
     unsaved: usize,
-    /// Traces that the gateway said to have.
+    /// Traces that the gateway reported as kept.
     kept: usize,
-    /// Of these, how many it said to be in its journal.
+    /// Number of these that it reported in its journal.
     spooled: usize,
-    /// How long it took until the gateway was ready again, each time.
+    /// The times until the gateway was ready again.
     ready: Vec<Duration>,
 }
 
-/// What a gateway acknowledged before it was killed.
+/// The acknowledgements of a gateway before its kill.
 struct Acknowledged {
-    /// Requests of first turns with what was heard of their answers.
+    /// Requests of first turns, with the received answers.
     said: Vec<(Value, String)>,
     /// The ids of traces with their state.
     traces: BTreeMap<String, String>,
@@ -158,7 +158,7 @@ fn killed(gateway: &Server, asked: &AtomicU32, round: u64) -> Acknowledged {
                 }
             });
         }
-        // When so many whole answers are there, and a moment later.
+        // A moment after the fifth whole answer.
         let wholes = || said.lock().unwrap().iter().filter(|it| is_acknowledged(&it.1)).count();
         while wholes() < 5 && began.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(2));
@@ -174,12 +174,13 @@ fn killed(gateway: &Server, asked: &AtomicU32, round: u64) -> Acknowledged {
     Acknowledged { said: said.into_inner().unwrap(), traces }
 }
 
-/// Kills a gateway under load again and again; says what came of it.
+/// Kills a gateway under load again and again. Returns the results.
 fn killed_again_and_again(place: &Place, store: &str) -> Tally {
     let mut tally = Tally::default();
     for round in 0..rounds() {
         let gateway = serve(place, store);
-        // It knows whose requests these are, so that it keeps every answer, or says that it does not.
+        // After one request the gateway knows the tenant, so that it saves every answer or reports
+        // that it did not.
         let first = first_turn(tally.asked.fetch_add(1, Ordering::Relaxed));
         gateway.ask_in_time("/v1/chat/completions", &first.to_string());
         let Acknowledged { said, traces } = killed(&gateway, &tally.asked, round);
@@ -202,7 +203,7 @@ fn killed_again_and_again(place: &Place, store: &str) -> Tally {
 }
 
 impl Tally {
-    /// What a gateway still has of the answers of the one before it.
+    /// Checks which answers of the gateway before it a gateway still has.
     fn answers(&mut self, gateway: &Server, said: Vec<(Value, String)>, round: u64) {
         let mut lost = 0;
         for (first, answer) in said {
@@ -215,7 +216,8 @@ impl Tally {
                 self.whole += 1;
                 lost += usize::from(!is_back);
             } else {
-                // Half an answer has no thought, unless it is all there and only its end was not heard.
+                // Half an answer has no thought, unless it is all there and only its end was not
+                // heard.
                 self.broken += 1;
                 let is_whole = answer.contains("\"finish_reason\":\"tool_calls\"");
                 assert!(!is_back || is_whole, "{answer}\n{again}");
@@ -228,7 +230,7 @@ impl Tally {
         );
     }
 
-    /// Says it, and what must hold of all of them together.
+    /// Prints the results and checks them.
     fn holds(mut self, on: &str) {
         self.ready.sort_unstable();
         let Tally { whole, broken, unsaved, kept, spooled, ready, .. } = self;
@@ -297,7 +299,7 @@ fn k_1_killed_right_after_the_last_byte_it_has_lost_nothing() {
 fn d_1_no_answer_waits_for_a_database_that_another_process_holds() {
     let place = Place::new("held");
     let gateway = serve(&place, IN_A_FILE);
-    // It knows whose requests these are from here on.
+    // After one request the gateway knows the tenant.
     gateway.ask_in_time("/v1/chat/completions", &first_turn(0).to_string());
     let other = rusqlite::Connection::open(place.file("kept.db")).unwrap();
     other.busy_timeout(PATIENCE).unwrap();
@@ -333,7 +335,7 @@ fn d_1_no_answer_waits_for_a_database_that_another_process_holds() {
     assert!(!metrics.contains("\nthinkthrough_traces_waiting 0\n"), "{metrics}");
     gateway.signal(Signal::KILL);
     drop(gateway);
-    // The next one reads what was left before the database can take it.
+    // The next gateway reads the journal before the database accepts writes.
     let gateway = serve(&place, IN_A_FILE);
     assert!(heard.iter().all(|(first, answer)| is_put_back(&gateway, first, answer)));
     other.execute_batch("ROLLBACK").unwrap();
@@ -350,7 +352,7 @@ fn d_1_no_answer_waits_for_a_database_that_another_process_holds() {
     assert!(heard.iter().all(|(first, answer)| is_put_back(&gateway, first, answer)));
 }
 
-/// Asks for a stream and gives when which line came.
+/// Asks for a stream. Returns each line with its time.
 fn lines(gateway: &Server, model: &str, path: &str) -> Vec<(Duration, String)> {
     let asked = json!({"model": model, "stream": true, "max_tokens": 3000,
         "messages": [{"role": "user", "content": "what is a zebra"}]});

@@ -1,4 +1,4 @@
-//! `[providers.X] on_disconnect`: what an upstream hears of a caller that went away.
+//! `[providers.X] on_disconnect`: the upstream's answer after its caller has left.
 
 use crate::place::Place;
 use crate::serve_config::{question, serve};
@@ -10,7 +10,8 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// An upstream that begins a stream, says so, and ends it when it is told to. Gives whether somebody heard it.
+/// An upstream that begins a stream, reports that, and ends it on command. Reports whether its peer
+/// stayed to the end.
 fn upstream() -> (String, mpsc::Receiver<()>, mpsc::Sender<()>, mpsc::Receiver<bool>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -85,7 +86,7 @@ fn left(place: &Place, url: &str, begun: &mpsc::Receiver<()>, on_disconnect: &st
     gateway
 }
 
-/// Waits until the gateway has said it.
+/// Waits until the gateway's output has these words.
 fn says(gateway: &Server, words: &str) {
     let began = Instant::now();
     while !gateway.said().contains(words) {
@@ -94,7 +95,8 @@ fn says(gateway: &Server, words: &str) {
     }
 }
 
-/// Whether the upstream is heard to its end although the caller went away, and what the log and the metrics say then.
+/// Whether the gateway read the upstream's answer to its end after the caller had left, with the
+/// log and the metrics.
 fn heard(on_disconnect: &str) -> (bool, String, String) {
     let (url, begun, go, said) = upstream();
     let place = Place::new("leaving");
@@ -142,7 +144,7 @@ fn k_5_a_process_that_ends_waits_for_answers_that_go_on_without_their_callers() 
     let place = Place::new("leaving-and-ending");
     let gateway = left(&place, &url, &begun, "on_disconnect = \"drain\"");
     gateway.signal(Signal::INT);
-    // Long enough for a process that waits for nobody.
+    // Long enough for the end of a process that does not wait.
     std::thread::sleep(Duration::from_millis(300));
     go.send(()).unwrap();
     assert!(said.recv_timeout(PATIENCE).unwrap(), "{}", gateway.said());

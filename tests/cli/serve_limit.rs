@@ -1,4 +1,4 @@
-//! `[models.X] max_restore_tokens`: what goes back from the vault has an end.
+//! `[models.X] max_restore_tokens` limits the restored thoughts.
 
 use crate::place::Place;
 use crate::pty::paced::Paced;

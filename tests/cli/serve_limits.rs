@@ -1,4 +1,5 @@
-//! `limits` of keys and providers: how many requests, and tokens, `think serve` lets out in any minute.
+//! `limits` of keys and providers: how many requests, and tokens, `think serve` lets out in any
+//! minute.
 
 use crate::place::Place;
 use crate::serve_config::serve;
@@ -43,7 +44,7 @@ fn header<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
     head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
 
-/// The statuses of so many callers at once.
+/// The statuses of this many callers at once.
 fn at_once(gateway: &Server, headers: &str, callers: usize, body: &str) -> Vec<String> {
     std::thread::scope(|scope| {
         let ask = || gateway.request("POST", "/v1/chat/completions", headers, body);
@@ -67,7 +68,7 @@ fn req_limits_of_200_callers_at_once_a_key_lets_60_in_and_says_when_to_come_back
         let said: Value = serde_json::from_str(&body(answer)).unwrap();
         assert_eq!(said["error"]["code"], "rate_limit_exceeded");
     }
-    // Nobody else's window is full.
+    // The other key has a window of its own.
     let other = gateway.request("POST", "/v1/chat/completions", BOB, &question("own/m"));
     assert_eq!(status(&other), 200);
     let metrics = gateway.request("GET", "/metrics", "", "");
@@ -211,7 +212,8 @@ fn req_limits_of_tokens_are_reserved_before_a_request_and_settled_with_what_it_c
     assert!(metrics.contains(counted), "{metrics}");
 }
 
-/// A provider that looks at what comes in its first second a second and a half later, and says when it saw what.
+/// A provider that reads requests of its first second 1.5 seconds late. It records the time of each
+/// request.
 fn slow_at_first() -> (String, Arc<Mutex<Vec<Instant>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

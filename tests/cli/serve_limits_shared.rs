@@ -1,4 +1,5 @@
-//! `limits` of gateways that share a store: all together let out as many requests in a minute as one would.
+//! `limits` of gateways that share a store: all together let out as many requests in a minute as
+//! one would.
 
 use crate::place::Place;
 use crate::postgres::Database;
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 
 const ALICE: &str = "authorization: Bearer alice-key-0123456789\r\n";
 
-/// Longer than it takes to give back what is idle.
+/// Longer than a gateway keeps an unused lease.
 const IDLE: Duration = Duration::from_millis(1500);
 
 /// A key and a provider with these limits.
@@ -38,7 +39,8 @@ fn answer(gateway: &Server) -> String {
     gateway.request("POST", "/v1/chat/completions", ALICE, &asked)
 }
 
-/// How many of so many requests at once are let out, each asked of the next of these gateways.
+/// Sends this many requests at once, to these gateways in turn. Returns the number of accepted
+/// ones.
 fn let_out(gateways: &[&Server], callers: usize) -> usize {
     let statuses: Vec<u16> = std::thread::scope(|scope| {
         let ask = |one: usize| scope.spawn(move || ask(gateways[one % gateways.len()]));
@@ -72,7 +74,7 @@ fn req_limits_of_a_hot_key_all_go_to_the_gateway_that_is_asked_and_then_to_the_n
     let config = config(&on_server(&place, &database), SIXTY, "", &upstream);
     let [first, second, third] = [0, 1, 2].map(|_| serve(&place, &config));
     assert_eq!(let_out(&[&first], 40), 40);
-    // What the first one holds besides is called back at once.
+    // The unused places of the first gateway are called back at once.
     assert_eq!(let_out(&[&second], 15), 15);
     assert_eq!(let_out(&[&third], 50), 5);
     assert_eq!(let_out(&[&first, &second], 20), 0);
@@ -82,7 +84,8 @@ fn req_limits_of_a_hot_key_all_go_to_the_gateway_that_is_asked_and_then_to_the_n
 #[test]
 fn req_limits_of_tokens_are_shared_and_what_was_not_spent_is_free_for_all() {
     let Some(database) = Database::new() else { return };
-    // Each answer costs fifteen tokens as the provider counts, and may cost more than a hundred before.
+    // Each answer costs fifteen tokens as the provider counts, and may cost more than a hundred
+    // before.
     let (place, upstream) =
         (Place::new("fleet-tokens"), Upstream::start(vec![chat("", "ok", Some(0))]));
     let limits = "limits = { tokens_per_minute = 300 }";
@@ -106,7 +109,7 @@ fn req_limits_places_that_a_killed_gateway_took_stay_taken_and_those_it_gave_bac
     assert_eq!(let_out(&[&first], 10), 10);
     std::thread::sleep(IDLE);
     first.signal(Signal::KILL);
-    // Nobody comes in its place with an empty window.
+    // A new gateway does not begin with an empty window.
     let third = serve(&place, &config);
     assert_eq!(let_out(&[&second, &third], 90), 50);
 }
@@ -143,8 +146,8 @@ fn req_limits_hold_at_each_gateway_alone_while_the_store_is_away_and_that_is_cou
     assert_eq!(let_out(&[&serve(&place, &config)], 5), 0);
 }
 
-/// What stands before the server: every two seconds it takes 1.3 s for what the server says. Its address, in place of the
-/// server's own.
+/// A relay to the server. From its fourth second on, it delays the server's bytes by 1.3 seconds in
+/// the first 300 ms of every two seconds. Returns the database's URL through it.
 fn late_now_and_then(database: &Database) -> String {
     let rest = database.url.split_once('@').expect("a user is named").1;
     let server = rest.split_once('/').unwrap().0.to_owned();

@@ -1,4 +1,4 @@
-//! What one caller's load costs the others, and the process.
+//! The cost of one caller's load for other callers and for the process.
 
 use crate::place::Place;
 use crate::server::{PATIENCE, Server, body};
@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 const MIB: usize = 1024 * 1024;
 
-/// A gateway before a provider of the test's own, with these lines under `[server]`, and the configuration's place.
+/// A gateway before a provider of the test's own, with these lines under `[server]`, and the
+/// configuration's place.
 fn gateway(url: &str, server: &str) -> (Server, Place) {
     let place = Place::new("load");
     let text = format!(
@@ -23,13 +24,13 @@ fn gateway(url: &str, server: &str) -> (Server, Place) {
     (Server::start("serve", &["--config", &config]), place)
 }
 
-/// A request of one long text, so many bytes in all.
+/// A request of one long text, with this many bytes in all.
 fn text(bytes: usize) -> String {
     let empty = r#"{"model":"there/m","stream":true,"messages":[{"role":"user","content":""}]}"#;
     empty.replace("\"\"", &format!("\"{}\"", "a".repeat(bytes - empty.len())))
 }
 
-/// A request of so many messages, each with so many small parts.
+/// A request of this many messages, each with this many small parts.
 fn parts(messages: usize, parts: usize) -> String {
     let part = r#"{"type":"text","text":"a"}"#;
     let message = format!("{{\"role\":\"user\",\"content\":[{}]}}", vec![part; parts].join(","));
@@ -37,7 +38,7 @@ fn parts(messages: usize, parts: usize) -> String {
     format!("{{\"model\":\"there/m\",\"stream\":true,\"messages\":[{all}]}}")
 }
 
-/// A figure of the server's process in bytes, as Linux tells it.
+/// A figure of the server's process in bytes, from Linux' `/proc`.
 fn memory(server: &Server, name: &str) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -58,7 +59,8 @@ fn error(answer: &str) -> (String, String) {
     (status.to_owned(), error["error"]["message"].as_str().unwrap().to_owned())
 }
 
-/// How long `/livez` takes, again and again until `is_over`; the time within which 99 of 100 are answered.
+/// How long `/livez` takes, again and again until `is_over`; the time within which 99 of 100 are
+/// answered.
 fn p99(server: &Server, is_over: impl Fn(usize) -> bool) -> Duration {
     let mut times = Vec::new();
     while !is_over(times.len()) {
@@ -72,7 +74,8 @@ fn p99(server: &Server, is_over: impl Fn(usize) -> bool) -> Duration {
     times[(times.len() * 99 / 100).min(times.len() - 1)]
 }
 
-/// Two callers that send this body at once: how they were answered, and how long others waited meanwhile.
+/// Two callers that send this body at once: how they were answered, and how long others waited
+/// meanwhile.
 fn two_callers(server: &Arc<Server>, body: &Arc<String>) -> (Vec<String>, Duration) {
     let over = Arc::new(AtomicUsize::new(0));
     let callers: Vec<_> = (0..2)
@@ -89,8 +92,9 @@ fn two_callers(server: &Arc<Server>, body: &Arc<String>) -> (Vec<String>, Durati
     (callers.into_iter().map(|caller| caller.join().unwrap()).collect(), others)
 }
 
-/// Both callers and their upstream are busy on the same few cores, so that what is measured idle says what this machine
-/// can do. Without threads of its own, a body near the caps held up everybody for seconds.
+/// Both callers and their upstream share the same few cores, so that the idle time shows the speed
+/// of the machine. Without threads of its own, a body near the caps blocked all callers for
+/// seconds.
 #[cfg(target_os = "linux")]
 #[test]
 fn t_28_l_5_large_bodies_of_many_parts_hold_up_nobody_else() {
@@ -104,7 +108,7 @@ fn t_28_l_5_large_bodies_of_many_parts_hold_up_nobody_else() {
     for (body, status) in [(beyond, "HTTP/1.1 400"), (parts(100, 2_000), "HTTP/1.1 200")] {
         let (answers, others) = two_callers(&server, &Arc::new(body));
         for answer in answers {
-            // Who is refused before all was read may see no answer at all.
+            // A caller that is refused before its whole body is read may see no answer.
             assert!(answer.starts_with(status), "{answer:.200}");
         }
         let bound = idle * 3 + Duration::from_millis(500);
@@ -126,7 +130,7 @@ fn unfinished(server: &Server, bytes: usize, headers: &str) -> TcpStream {
     stream
 }
 
-/// Waits until so many bytes are in flight.
+/// Waits until enough bytes are in flight.
 fn until_held(server: &Server, is_enough: impl Fn(usize) -> bool) {
     let began = Instant::now();
     while !is_enough(metric(server, "thinkthrough_bytes_in_flight ")) {
@@ -149,7 +153,7 @@ fn t_28_bytes_in_flight_have_an_end_in_all_for_a_key_and_for_an_address() {
     ] {
         let server = format!("{settings}{keys}");
         let (server, _place) = gateway(&upstream.url, &server);
-        // What was read costs four times its bytes.
+        // A body costs four times its bytes once it is read.
         let ask =
             |who: &str| server.request("POST", "/v1/chat/completions", who, &text(4 * MIB - 1024));
         assert!(ask(ana).starts_with("HTTP/1.1 200"), "{scope}: there is room for one");
@@ -196,8 +200,7 @@ fn t_28_what_the_system_grants_is_not_exceeded() {
     assert!(answer.contains("`[server] max_bytes_in_flight` grants 104857600"), "{answer:.600}");
 }
 
-/// The process that an attack ended with 256 MiB goes on.
-/// The answers to so many of the same request.
+/// Sends the same request `count` times at once. Returns the answers.
 fn at_once(count: usize, server: &Arc<Server>, body: &Arc<String>) -> Vec<String> {
     let ask = |_| {
         let (server, body) = (Arc::clone(server), Arc::clone(body));
@@ -207,6 +210,7 @@ fn at_once(count: usize, server: &Arc<Server>, body: &Arc<String>) -> Vec<String
     callers.into_iter().map(|caller| caller.join().unwrap()).collect()
 }
 
+/// Such an attack once ended a process with 256 MiB.
 #[cfg(target_os = "linux")]
 #[test]
 fn t_28_eight_of_the_largest_bodies_stay_within_256_mib() {
@@ -214,7 +218,7 @@ fn t_28_eight_of_the_largest_bodies_stay_within_256_mib() {
     let (server, _place) = gateway(&upstream.url, "max_bytes_in_flight = \"128MiB\"");
     let (server, large) = (Arc::new(server), Arc::new(text(30 * MIB)));
     for answer in at_once(8, &server, &large) {
-        // Who is refused before all was read may see no answer at all.
+        // A caller that is refused before its whole body is read may see no answer.
         let is_right = ["HTTP/1.1 200", "HTTP/1.1 503"].iter().any(|it| answer.starts_with(it));
         assert!(is_right || answer.is_empty(), "{answer:.300}");
     }
@@ -224,7 +228,8 @@ fn t_28_eight_of_the_largest_bodies_stay_within_256_mib() {
     assert!(most < 256, "{most} MiB were resident");
 }
 
-/// What a load took is the system's again soon, though small things that stay were allocated between the large ones.
+/// The memory of a load soon returns to the system, although small long-lived allocations lie
+/// between the large ones.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn t_28_memory_comes_back_after_a_load() {
@@ -294,7 +299,7 @@ fn t_28_one_address_has_only_so_many_connections() {
     }
 }
 
-/// An upstream that talks to everybody for as long as somebody listens.
+/// An upstream that sends to every connection for as long as the connection is open.
 fn talker() -> (String, Arc<Mutex<Vec<usize>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -326,7 +331,8 @@ fn talk(mut stream: TcpStream, said: &Mutex<Vec<usize>>, at: usize) {
     }
 }
 
-/// Callers that read nothing: the gateway holds little for each of them, and leaves their upstreams unread.
+/// Callers that read nothing: the gateway holds little for each of them, and leaves their upstreams
+/// unread.
 #[cfg(target_os = "linux")]
 #[test]
 fn c_4_t_28_callers_that_read_nothing_hold_little() {
@@ -343,7 +349,7 @@ fn c_4_t_28_callers_that_read_nothing_hold_little() {
         stream.write_all(head.as_bytes()).unwrap();
         stream
     };
-    // What the first ones need is needed once.
+    // The first callers also pay for data that all callers share.
     let first: Vec<_> = (0..8).map(|_| ask()).collect();
     let settled = |count: usize| {
         let began = Instant::now();
@@ -365,8 +371,8 @@ fn c_4_t_28_callers_that_read_nothing_hold_little() {
     let each = memory(&server, "VmRSS").saturating_sub(before) / CALLERS;
     let counted = metric(&server, "thinkthrough_bytes_in_flight ") / (CALLERS + first.len());
     drop((first, held));
-    // The kernel takes some text for each caller, which is kept for its record and for its trace. Tasks of a build
-    // without optimisation are larger than their count.
+    // The kernel buffers some text for each caller. The gateway keeps the sent text for the record
+    // and the trace. Tasks of a build without optimisation are larger than their count.
     assert!(each < counted + 64 * 1024, "each holds {each} bytes, and {counted} are counted");
     assert!(counted < 768 * 1024, "{counted} are counted for each");
 }

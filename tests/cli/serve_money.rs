@@ -69,7 +69,8 @@ fn req_budget_in_dollars_is_reserved_settled_told_and_blocked_on_each_route() {
         assert!(answer.contains("$0.00502 of the $0.00502 of this session"), "{path}: {answer}");
     }
     wait_for(&gateway, "thinkthrough_limit_rejected_total{by=\"key\",unit=\"usd\"} 6");
-    // What is free goes on, another session has its own, and a key without a budget needs no price.
+    // A free model still works, another session has its own budget, and a key without a budget
+    // needs no price.
     assert_eq!(status(&chat_of(&gateway, "own/free", &json!({"stream": true}))), 200);
     assert_eq!(status(&ask(&gateway, "t")), 200);
     let headers = ALICE.replace("alice", "bob");
@@ -173,7 +174,8 @@ fn req_budget_in_dollars_tells_a_model_what_is_paid_for_where_less_is_left() {
     }
 }
 
-/// A thousand micro-dollars for each, in requests of ten tokens that cost nothing but their answers.
+/// A thousand micro-dollars for each, in requests of ten tokens that cost nothing but their
+/// answers.
 const TEN: &str = "[prices.\"own/m\"]\ninput = 0\noutput = 100\n";
 
 fn ten() -> String {

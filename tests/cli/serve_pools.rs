@@ -1,4 +1,5 @@
-//! The fair pools of `think serve`: one tenant's load costs other tenants and the operator at most a turn.
+//! The fair pools of `think serve`: one tenant's load costs other tenants and the operator at most
+//! a turn.
 
 use crate::place::Place;
 use crate::serve_config::serve;
@@ -170,7 +171,7 @@ fn fill(place: &Place, rows: u32) {
     store.execute("UPDATE trace_indexed SET up_to = ?", [rows]).unwrap();
 }
 
-/// A figure of the server's process in bytes, as Linux tells it.
+/// A figure of the server's process in bytes, from Linux' `/proc`.
 #[cfg(target_os = "linux")]
 fn memory(server: &Server, name: &str) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();

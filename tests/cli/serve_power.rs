@@ -1,4 +1,5 @@
-//! A disk that loses its power while requests leave traces: what was said to be kept is there.
+//! A disk that loses its power while requests leave traces. All traces that the gateway reported as
+//! kept are there.
 
 use crate::place::Place;
 use crate::program::command;
@@ -13,13 +14,15 @@ use std::fs;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// What a loss of power leaves of the files of a store: those of it that were synchronised, as they were then.
+/// The files of a store after a loss of power: only synchronised files, in their state at that
+/// time.
 fn after_power(place: &Place, shadow: &str) -> Place {
     let after = Place::new("power-after");
     for file in fs::read_dir(place.home()).unwrap() {
         let path = file.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
-        // All but the key and the configuration is the store's, and comes from what was synchronised.
+        // All files but the key and the configuration belong to the store, and come from the
+        // synchronised copies.
         let is_stores = ["kept.db-", "kept.db.journal-", "kept.db.traces-", "kept.db.early."];
         if path.is_file() && name != "kept.db" && !is_stores.iter().any(|its| name.starts_with(its))
         {
@@ -29,7 +32,7 @@ fn after_power(place: &Place, shadow: &str) -> Place {
     for file in fs::read_dir(shadow).unwrap() {
         let path = file.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
-        // A part is one of a copy that was being made.
+        // A `part-` file is an unfinished copy.
         if !name.starts_with("part-") {
             fs::copy(&path, after.file(name)).unwrap();
         }
@@ -60,7 +63,7 @@ fn k_2_after_a_loss_of_power_every_trace_is_there_that_was_said_to_be_kept() {
         } else {
             kept.extend(came.into_iter().filter(|(_, is_kept)| *is_kept).map(|(answer, _)| answer));
         }
-        // Nothing is synchronised while it is looked at.
+        // The stopped gateway synchronises no file during the check.
         gateway.signal(Signal::STOP);
         sleep(Duration::from_millis(20));
         let after = after_power(&place, &shadow);

@@ -1,7 +1,7 @@
-//! A model's name never sends a request to a provider that is not configured, neither in the gateway nor in the
-//! clients.
-//!
-//! The proxy of all tests is a trap, which counts and refuses all connections that leave this machine.
+//! A model's name never sends a request to a provider that is not configured, neither in the
+//! gateway nor in the clients.
+//! The proxy of all tests is a trap, which counts and refuses all connections that leave this
+//! machine.
 
 use crate::place::Place;
 use crate::program::Ran;
@@ -281,7 +281,8 @@ fn a0_an_address_in_the_environment_is_obeyed_with_the_key_beside_it() {
     for (provider, address, model) in given {
         let [key, variable] = [provider.keys[0], address.variables[0]];
         let variables = [(key, KEY), (variable, house.url.as_str())];
-        // The answer may be invalid for this API, so only the address and key of the request are checked.
+        // The answer may be invalid for this API, so only the address and key of the request are
+        // checked.
         let said = asked(&place, &trap, &["ask", "Hello"], &variables).err;
         let (name, url) =
             (format!("model: {}/{model} (`{key}` is set, at ", provider.id), &house.url);

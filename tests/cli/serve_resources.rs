@@ -1,4 +1,5 @@
-//! Ids in requests of callers with a gateway key: the store decides what they name, not the member that holds them.
+//! Ids in requests of callers with a gateway key: the store decides what they name, not the member
+//! that holds them.
 
 use crate::place::Place;
 use crate::serve_tenants::{ALICE, BOB, Keeper, ask, gateway_with, make};

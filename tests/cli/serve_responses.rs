@@ -1,4 +1,4 @@
-//! Answers of the Responses API that are kept by their ids, whichever API their model speaks.
+//! Answers of the Responses API that are stored by their ids, for models of every API.
 
 use crate::place::Place;
 use crate::serve_config::serve;
@@ -10,7 +10,7 @@ fn list() -> Value {
     json!([{"type": "function", "name": "list", "description": "lists a folder", "parameters": nothing}])
 }
 
-/// What `POST /v1/responses` gives, with its header, and whole also where it is streamed.
+/// The header and the whole response of `POST /v1/responses`, also of a streamed one.
 fn ask(server: &Server, key: &str, request: &Value) -> (String, Value) {
     let headers = format!("authorization: Bearer {key}\r\ncontent-type: application/json\r\n");
     let answer = server.request_in_time("POST", "/v1/responses", &headers, &request.to_string());
@@ -23,7 +23,7 @@ fn ask(server: &Server, key: &str, request: &Value) -> (String, Value) {
     (answer.clone(), whole.unwrap_or_else(|| panic!("{answer}")))
 }
 
-/// What another method gives: its status and body.
+/// Status and body of another method.
 fn kept(server: &Server, key: &str, method: &str, id: &str) -> (u16, Value) {
     let headers = format!("authorization: Bearer {key}\r\n");
     let answer = server.request(method, &format!("/v1/responses/{id}"), &headers, "");
@@ -76,7 +76,8 @@ fn a_conversation_goes_on_by_ids_at_models_that_keep_nothing() {
             let third = ask(json!({"previous_response_id": id(&second), "input": "Thank you."}));
             assert_ne!(id(&third), id(&second));
 
-            // What is deleted is gone, and with it what the third went on from.
+            // The deleted response is gone, and the third one, which continued it, cannot be
+            // continued.
             let gone = json!({"id": id(&second), "object": "response", "deleted": true});
             assert_eq!(kept(&server, "k", "DELETE", &id(&second)), (200, gone), "{case}");
             let (status, error) = kept(&server, "k", "GET", &id(&second));
@@ -110,7 +111,7 @@ fn what_the_upstream_keeps_it_is_asked_for() {
     for stream in [false, true] {
         let request = json!({"model": model, "stream": stream, "tools": list(), "input": "What is in this folder?"});
         let (_, first) = ask(&server, "k", &request);
-        // What the provider keeps has its own name of the model.
+        // The provider's copy has the provider's own name of the model.
         let mut own = first.clone();
         own["model"] = json!("gpt-5.6");
         assert_eq!(kept(&server, "k", "GET", &id(&first)), (200, own));
@@ -122,7 +123,7 @@ fn what_the_upstream_keeps_it_is_asked_for() {
         assert_eq!(second["previous_response_id"], json!(id(&first)));
         assert_eq!(kept(&server, "k", "DELETE", &id(&first)).0, 200);
         assert_eq!(kept(&server, "k", "GET", &id(&first)).0, 404);
-        // An id that nobody here knows is the upstream's to judge.
+        // The upstream decides about an unknown id.
         let unknown = json!({"model": model, "previous_response_id": "resp_unknown", "input": "x"});
         let (answer, error) = ask(&server, "k", &unknown);
         assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
@@ -176,7 +177,7 @@ fn items_that_are_only_named_are_put_in_their_places() {
             assert!(text.contains("msg_unknown") && text.contains("not found"), "{case}: {text}");
         }
     }
-    // What only a provider keeps is not left out in silence.
+    // A reference to data that only its provider stores is refused, not dropped silently.
     let more = json!({"model": "sim/kimi-k2", "conversation": "conv_1", "input": "x"});
     let (answer, error) = ask(&server, "k", &more);
     assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");

@@ -1,4 +1,4 @@
-//! What the vault of a gateway keeps, and for how long, as the configuration says.
+//! The retention of a gateway's vault, as the configuration sets it.
 
 use crate::place::Place;
 use crate::serve::naive_rounds;
@@ -22,7 +22,7 @@ fn conversations(place: &Place) -> i64 {
     store(place).query_row("SELECT count(*) FROM thread", [], |row| row.get(0)).unwrap()
 }
 
-/// Waits until the store has so many conversations.
+/// Waits until the store has this many conversations.
 fn wait(place: &Place, expected: i64) {
     let began = Instant::now();
     while conversations(place) != expected {
@@ -31,7 +31,7 @@ fn wait(place: &Place, expected: i64) {
     }
 }
 
-/// So many conversations of one answer each, told apart by their first words.
+/// Makes this many conversations of one answer each, with different first words.
 fn converse(gateway: &Server, count: usize) {
     for at in 0..count {
         let words = format!("What is in this folder, and what does the readme say? ({at})");
@@ -81,7 +81,7 @@ fn store_limits_of_a_tenant_hold_and_change_without_a_restart() {
     change("max_bytes_per_tenant = 1");
     wait(&place, 0);
     change("max_bytes_per_tenant = 0");
-    // What is kept now stays, and is put back.
+    // New records stay, and their thoughts are put back.
     let answers = naive_rounds("sim/kimi-k2", |_, request| {
         gateway.ask_in_time("/v1/chat/completions", request)
     });

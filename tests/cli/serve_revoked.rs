@@ -1,4 +1,5 @@
-//! Keys that are revoked while something of theirs goes on: listeners, sessions of the viewer, uploads, answers.
+//! Keys that are revoked while something of theirs goes on: listeners, sessions of the viewer,
+//! uploads, answers.
 
 use crate::place::Place;
 use crate::postgres::Database;
@@ -203,7 +204,7 @@ fn t_8_a_session_of_the_viewer_ends_with_its_key_and_does_not_come_back() {
         let headers = format!("content-type: application/json\r\n{}", bearer(BOB));
         gateway.request("POST", "/v1/chat/completions", &headers, &question("sim/groq"))
     };
-    // Others are busy meanwhile, so that it always hears something.
+    // Other callers are busy meanwhile, so that the listener always receives events.
     std::thread::scope(|scope| {
         let (stop, stopped) = channel::<()>();
         scope.spawn(move || {

@@ -1,4 +1,4 @@
-//! The routes of `think serve` beside those that answer: prompts, counts, lists.
+//! Further routes of `think serve`: prompts, counts, lists.
 
 use crate::place::Place;
 use crate::serve_access::Lock;
@@ -70,7 +70,8 @@ fn tokens_are_counted_for_models_whose_provider_does_not() {
 #[test]
 fn a_provider_that_counts_is_asked() {
     let place = Place::new("count");
-    // What it says is no count, so that our own is given; but it was asked.
+    // The reply of the provider is no count, so that the gateway counts by itself. The provider was
+    // still asked.
     let lock = Lock::new(|_| 200);
     let root = lock.url.trim_end_matches("/v1");
     let config =

@@ -1,4 +1,4 @@
-//! `[server] runaway`: a thought that says the same again and again, through `think serve`.
+//! `[server] runaway`: a thought that repeats itself, through `think serve`.
 
 use crate::place::Place;
 use crate::serve_budgets::{status, wait_for};

@@ -1,4 +1,4 @@
-//! What `think serve` does about those who mean no good. Each test has the number of its threat.
+//! Attacks on `think serve`. Each test has the number of its threat.
 
 use crate::place::Place;
 use crate::serve_access::Lock;
@@ -187,7 +187,7 @@ fn t_17_a_log_can_be_for_people_or_off() {
     assert!(!said.contains("completed"), "{said}");
 }
 
-/// What a gateway has said when it has ended in good order, its log included.
+/// The output of a gateway that ended properly, with its log.
 pub(crate) fn log_of(gateway: Server) -> String {
     gateway.signal(Signal::INT);
     let (is_fine, said) = gateway.ends(PATIENCE);
@@ -230,7 +230,7 @@ fn t_26_no_web_site_is_told_that_it_may_read_an_answer() {
     }
 }
 
-/// What comes back for these bytes.
+/// The answer to these bytes.
 fn raw(gateway: &Server, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(&gateway.addr).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -281,7 +281,7 @@ fn t_27_one_request_is_one_request_upstream() {
         assert!(answer.starts_with("HTTP/1.1 400") || answer.is_empty(), "{what}: {answer}");
         assert_eq!(lock.seen().len(), 0, "{what}");
     }
-    // Both lengths said: at most the one that counts is asked, and never what hides behind it.
+    // With both lengths, at most the outer request goes upstream, and never the hidden one.
     let chunked = format!("{:x}\r\n{asked}\r\n0\r\n\r\n{inner}", asked.len());
     let both =
         with(&format!("content-length: {length}\r\ntransfer-encoding: chunked\r\n"), &chunked);
@@ -308,7 +308,7 @@ fn t_30_t_31_c_5_what_is_too_large_or_packed_or_unfinished_is_refused() {
     let long = format!("{head}x: {}\r\n\r\n", "y".repeat(100_000));
     let answer = raw(&gateway, long.as_bytes());
     assert!(answer.starts_with("HTTP/1.1 431") || answer.is_empty(), "{answer}");
-    // A caller that asks first is told to go on.
+    // A caller with `expect: 100-continue` gets `100 Continue`.
     let asked = question("sim/groq");
     let mut stream = TcpStream::connect(&gateway.addr).unwrap();
     write!(stream, "{head}expect: 100-continue\r\ncontent-length: {}\r\n\r\n", asked.len())

@@ -1,4 +1,5 @@
-//! Gateways that share a store: what one of them kept, the others put back, however its process ended.
+//! Gateways that share a store. Each restores the thoughts of the others, however their processes
+//! ended.
 
 use crate::place::Place;
 use crate::postgres::Database;
@@ -9,7 +10,7 @@ use crate::upstream::{Upstream, chat};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-/// `[store]` on a server, with a key that all gateways are given.
+/// `[store]` on a server, with a master key for all gateways.
 pub(crate) fn on_server(place: &Place, database: &Database) -> String {
     place.write("master.key", &"5a".repeat(32));
     std::fs::set_permissions(place.file("master.key"), private()).unwrap();
@@ -48,7 +49,7 @@ fn two_gateways_on_one_server_restore_each_others_thoughts() {
         });
         all_restored(&answers);
     }
-    // Whoever has no part in the store knows nothing of it.
+    // A gateway without this store does not know the answers.
     let stranger = serve(&Place::new("stranger"), "");
     let answers = naive_rounds("sim/kimi-k2", |round, request| {
         let one = if round == 0 { &gateways[0] } else { &stranger };
@@ -75,7 +76,8 @@ fn a_gateway_that_is_killed_between_turns_leaves_its_thoughts_to_the_other() {
     all_restored(&answers);
 }
 
-/// A provider's API: how it is asked, what it answers with, and what a client that drops thoughts sends next.
+/// A provider's API: how it is asked, what it answers with, and what a client that drops thoughts
+/// sends next.
 struct Api {
     provider: &'static str,
     base: &'static str,
@@ -84,7 +86,7 @@ struct Api {
     answer: fn() -> String,
     /// The first request, and the second one.
     turns: fn(&str) -> [Value; 2],
-    /// Stands in the upstream's second request, and not in the caller's.
+    /// A part of the upstream's second request that the caller did not send.
     thought: &'static str,
 }
 
@@ -192,7 +194,7 @@ fn with_ticket(second: &str, answer: &str) -> String {
     ticket.map_or(second.to_owned(), |ticket| second.replace("\"c1\"", &format!("\"{ticket}\"")))
 }
 
-/// What the upstream is sent in the second turn, with `between` the turns.
+/// The body of the upstream's second request. `between` runs between the turns.
 fn second_body(
     api: &Api,
     upstream: &Upstream,
@@ -258,7 +260,8 @@ fn what_was_sealed_for_one_credential_is_tried_with_another() {
         let [first, second] =
             (api.turns)(&format!("there/{}", api.model)).map(|turn| turn.to_string());
         let second = with_ticket(&second, &one.ask_in_time(api.path, &first));
-        // A key may be another of the same account: only the provider's refusal says that it is not.
+        // A key may be another of the same account: only the provider's refusal says that it is
+        // not.
         for gateway in [&two, &one] {
             let answer = gateway.ask_in_time(api.path, &second);
             assert!(answer.contains("restored=1;"), "{}: {answer}", api.provider);

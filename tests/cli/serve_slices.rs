@@ -1,4 +1,5 @@
-//! What a gateway held of a budget, and had spent of it, when it ended: nothing is spent twice, and nothing stays away.
+//! The leases and the spending of a gateway at its end: no token is spent twice, and none stays
+//! reserved.
 
 use crate::place::Place;
 use crate::postgres::Database;
@@ -18,7 +19,8 @@ fn spooled(config: &str, spool: &str) -> String {
     config.replacen("[keys.alice]", &store, 1)
 }
 
-/// Asks for one token more until the answer is no 200; gives how many were let through, and what came then.
+/// Asks for one token at a time until the status is not 200. Returns the number of accepted
+/// requests, and the last answer.
 fn spend(gateway: &Server) -> (u64, String) {
     let mut spent = 0;
     loop {
@@ -30,7 +32,7 @@ fn spend(gateway: &Server) -> (u64, String) {
     }
 }
 
-/// The same, until the budget is spent: others may still hold something at first.
+/// Repeats this until the budget is spent, because other gateways may hold leases at first.
 fn spend_all(gateway: &Server) -> u64 {
     let (began, mut spent) = (Instant::now(), 0);
     loop {
@@ -56,15 +58,16 @@ fn req_budget_that_a_killed_gateway_held_is_nobodys_until_it_is_there_again() {
         // Its answer does not come.
         scope.spawn(|| up_to(&first, "paced/m", 300));
         paced.asked(1);
-        // What it took besides is given back.
+        // It gives back the rest of its lease.
         std::thread::sleep(Duration::from_secs(2));
         first.signal(Signal::KILL);
     });
-    // It may be cut off alone, and spend what it holds: all others have the rest.
+    // For the second gateway, the first one may only be cut off and still spend its lease. The
+    // others have the rest.
     let (spent, refused) = spend(&second);
     assert_eq!((spent, status(&refused)), (100, 429), "{refused}");
     assert!(refused.contains("budget_reserved"), "{refused}");
-    // Who comes after it knows that it is gone.
+    // A gateway with the same spool releases the lease of the killed one.
     drop(first);
     let _again = serve(&place, &spooled(&config, "first"));
     assert_eq!(spend_all(&second), 300);
@@ -114,7 +117,7 @@ fn req_budget_of_a_stream_that_a_kill_cuts_off_has_what_came_of_it() {
     std::thread::scope(|scope| {
         scope.spawn(|| up_to(&gateway, "paced/m", 4200));
         paced.asked(1);
-        // More than what is reserved at first, four letters a token.
+        // More tokens than the first reservation, with four letters a token.
         paced.think(&"abcd".repeat(4150));
         std::thread::sleep(Duration::from_secs(2));
         gateway.signal(Signal::KILL);

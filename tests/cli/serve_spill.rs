@@ -1,5 +1,5 @@
-//! Answers with many long thoughts: the gateway keeps the current thought in memory, and finished ones in a file until
-//! the answer ends.
+//! Answers with many long thoughts: the gateway keeps the current thought in memory, and finished
+//! ones in a file until the answer ends.
 
 use crate::place::Place;
 use crate::serve_config::serve;
@@ -21,7 +21,8 @@ const MIB: usize = 1024 * KIB;
 const THOUGHT: usize = 256 * KIB;
 const CALL: &str = "toolu_01A9b8C7d6E5f4G3h2J1k0";
 
-/// A model that sends as many thoughts as its request names, waits for the test, and then calls a tool.
+/// A model that sends as many thoughts as its request names, waits for the test, and then calls a
+/// tool.
 #[derive(Default)]
 struct Thinker {
     url: String,
@@ -160,7 +161,8 @@ fn ask(gateway: &Arc<Server>, which: usize, thoughts: usize) -> JoinHandle<Strin
     thread::spawn(move || gateway.request("POST", "/v1/messages", HEADERS, &body))
 }
 
-/// Continues as a client that drops thoughts. The model must receive all of them, in order and with their signatures.
+/// Continues as a client that drops thoughts. The model must receive all of them, in order and with
+/// their signatures.
 fn goes_on(gateway: &Server, thinker: &Thinker, which: usize, thoughts: usize) {
     let rest = [
         json!({"role": "assistant", "content": [{"type": "tool_use", "id": CALL, "name": "list", "input": {}}]}),
@@ -305,7 +307,8 @@ fn t_28_what_a_caller_that_went_away_was_told_is_kept() {
 #[test]
 fn t_28_without_a_journal_thoughts_stay_in_memory() {
     let (place, thinker) = (Place::new("spill-none"), Thinker::start());
-    // No journal can be created: its name is longer than the store's name, and would exceed 255 bytes.
+    // No journal can be created: its name is longer than the store's name, and would exceed 255
+    // bytes.
     let store = format!("[store]\nurl = \"sqlite:{}.db\"\n", "s".repeat(226));
     let gateway = Arc::new(gateway(&place, &thinker, "32MiB", &store));
     let asking = ask(&gateway, 0, 10);

@@ -1,5 +1,4 @@
-//! What one tenant of `think serve` can reach of another's at a provider whose account they share, and of models that its
-//! key does not name.
+//! `think serve` refuses resources of other tenants, and models that a key does not name.
 
 use crate::place::Place;
 use crate::serve_config::serve;
@@ -9,7 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, atomic::AtomicUsize, atomic::Ordering};
 
-/// A provider that keeps everything, for whoever has its key, and notes what it is asked.
+/// A provider that stores everything for every caller with its key, and records its requests.
 pub(crate) struct Keeper {
     url: String,
     asked: Arc<Mutex<Vec<String>>>,
@@ -23,14 +22,14 @@ impl Keeper {
         let (kept, next) = (Arc::clone(&asked), AtomicUsize::new(1));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                // A caller that goes away early is its own affair.
+                // A caller that closes early causes no failure here.
                 drop(stream.and_then(|stream| answer(stream, &kept, &next)));
             }
         });
         Keeper { url, asked }
     }
 
-    /// The lines of the requests so far, each with its body.
+    /// The lines of the requests since the last call, each with its body.
     pub(crate) fn asked(&self) -> Vec<String> {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }
@@ -65,7 +64,7 @@ fn answer(
     write!(stream, "{head}content-length: {}\r\n\r\n{said}", said.len())
 }
 
-/// What the provider says to a request.
+/// The provider's answer to a request.
 fn said(line: &str, body: &str, number: usize) -> (&'static str, String) {
     let path = line.split(' ').nth(1).unwrap_or_default().trim_end_matches('/');
     let made = |value: Value| ("application/json", value.to_string());
@@ -146,7 +145,7 @@ pub(crate) fn ask(
     (status, body(&answer))
 }
 
-/// The id of what a request makes.
+/// The id of the resource that a request makes.
 pub(crate) fn make(server: &Server, who: &str, path: &str, asked: &Value) -> String {
     let (status, said) = ask(server, who, "POST", path, asked);
     assert_eq!(status, 200, "{path}: {said}");
@@ -154,7 +153,7 @@ pub(crate) fn make(server: &Server, who: &str, path: &str, asked: &Value) -> Str
     said.get("id").or(said.get("name")).unwrap().as_str().unwrap().to_owned()
 }
 
-/// A request that names this id goes on for `owner` alone; for the other it is answered as if nobody had the thing.
+/// Checks that this id works for `ALICE`, and that `BOB` gets the answer for an unknown id.
 pub(crate) fn is_owners(
     server: &Server,
     keeper: &Keeper,
@@ -203,7 +202,7 @@ fn t_10_what_a_provider_keeps_is_its_own_tenants_in_every_path() {
                 |id: &str| ("POST".to_owned(), format!("{collection}/{id}{tail}"), json!({}));
             is_owners(&server, &keeper, &request, &bare);
         }
-        // The same id in other letters is another.
+        // The id in another spelling is another id.
         let (first, rest) = (bare.as_bytes()[0], bare.split_at(1).1);
         for odd in [
             format!("%{first:02x}{rest}"),
@@ -225,11 +224,11 @@ fn t_10_what_a_provider_keeps_is_its_own_tenants_in_every_path() {
         }
         assert_eq!(keeper.asked(), [""; 0], "{collection}");
     }
-    // Nobody reaches a place of which it is not known whose things it has.
+    // A path without known owners is refused.
     for path in ["/p/there/v1/whatever/x", "/p/there/v1/organization/projects"] {
         assert_eq!(ask(&server, ALICE, "GET", path, &Value::Null).0, 403, "{path}");
     }
-    // What a batch wrote is its tenant's, once the tenant was told.
+    // The output file of a batch belongs to the tenant as soon as the tenant has read the batch.
     let batch = make(&server, ALICE, "/p/there/v1/batches", &json!({}));
     let request =
         |id: &str| ("GET".to_owned(), format!("/p/there/v1/files/{id}/content"), Value::Null);
@@ -325,7 +324,7 @@ fn t_10_what_came_of_a_models_route_is_the_callers_streamed_or_not() {
             assert_eq!(status, 200, "{said}");
             let (_, rest) = said.split_once("\"resp_").unwrap();
             let id = format!("resp_{}", rest.split('"').next().unwrap());
-            // A stream of the provider's own API is over before what it names is kept.
+            // A stream of the provider's own API ends before the owner of its ids is stored.
             let own = format!("/p/there/v1/responses/{id}");
             let began = std::time::Instant::now();
             while ask(&server, ALICE, "GET", &own, &Value::Null).0 != 200 {
@@ -338,7 +337,7 @@ fn t_10_what_came_of_a_models_route_is_the_callers_streamed_or_not() {
             let (status, said) =
                 ask(&server, BOB, "GET", &format!("/v1/responses/{id}"), &Value::Null);
             assert_eq!(status, 404, "{said}");
-            // At another provider the same id is nobody's.
+            // At another provider the same id has no owner.
             let elsewhere = json!({"model": "m", "previous_response_id": id, "input": "x"});
             let (status, said) = ask(&server, ALICE, "POST", "/p/chat/v1/responses", &elsewhere);
             assert_eq!(status, 400, "{said}");
@@ -368,7 +367,7 @@ fn t_10_the_providers_own_api_is_a_right_of_a_key() {
         let (status, said) = ask(&server, ALICE, method, path, &Value::Null);
         assert_eq!(status, 403, "{path}: {said}");
     }
-    // What nobody can say whose it is may be named by those alone that have the right.
+    // A resource without a known owner is open only to keys with the right for it.
     let prompt = json!({"model": "there/m", "input": "x", "prompt": {"id": "pmpt_1"}});
     assert_eq!(ask(&server, CAROL, "POST", "/v1/responses", &prompt).0, 404);
     assert_eq!(ask(&server, ALICE, "POST", "/v1/responses", &prompt).0, 200);

@@ -1,4 +1,5 @@
-//! Further threats to `think serve`: what is in its memory and its files, upstreams without an end, HTTP/2 as a weapon.
+//! Further threats to `think serve`: secrets in memory and files, endless upstreams, and attacks
+//! over HTTP/2.
 
 use crate::place::Place;
 use crate::serve_config::{question, serve};
@@ -42,7 +43,7 @@ fn t_6_keys_stand_in_no_file_and_a_key_file_for_everybody_is_refused() {
     let log = gateway.stop();
     let bytes = all_bytes(place.home());
     assert!(bytes.len() > 10_000, "nothing was kept");
-    // Neither as it is nor as it would stand in a header or a dump of it.
+    // Neither in plain text nor in the forms of a header or a dump.
     for needle in [canary, &hex, "Y2FuYXJ5LTRmOWFC"] {
         assert!(!bytes.windows(needle.len()).any(|it| it == needle.as_bytes()), "{needle}");
         assert!(!log.contains(needle), "{log}");
@@ -59,7 +60,7 @@ fn t_6_keys_stand_in_no_file_and_a_key_file_for_everybody_is_refused() {
 fn t_6_a_gateway_that_breaks_leaves_no_image_of_its_memory() {
     let place = Place::new("core");
     let think = env!("CARGO_BIN_EXE_think");
-    // Where images would be written at all, they would be written here.
+    // If the system writes core dumps, it writes them here.
     let line = format!("ulimit -c unlimited 2>&-; exec {think} serve --listen 127.0.0.1:0");
     let mut command = Command::new("/bin/sh");
     command.args(["-c", &line]).current_dir(place.folder());
@@ -77,7 +78,7 @@ fn t_6_a_gateway_that_breaks_leaves_no_image_of_its_memory() {
     assert!(status.signal().is_some() && !status.core_dumped(), "{status:?}");
 }
 
-/// An upstream that begins a stream and then does what it is told to, until nobody listens any more.
+/// An upstream that begins a stream and then calls `go_on` until the peer closes.
 fn endless(
     mut go_on: impl FnMut(&mut TcpStream) -> std::io::Result<()> + Send + 'static,
 ) -> String {
@@ -106,7 +107,7 @@ fn delta(thought: &str) -> String {
     format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": delta}]}))
 }
 
-/// What the gateway may take of one answer, and where it comes from.
+/// A configuration with these caps on an answer, and a provider at this address.
 fn capped(caps: &str, url: &str) -> String {
     format!(
         "[client]\n{caps}\n[providers.there]\nwire = \"chat-completions\"\nbase_url = \"{url}\"\napi_key = \"k\"\n"
@@ -147,9 +148,9 @@ fn t_23_an_upstream_that_floods_is_ended_for_it() {
         let tail = answer.get(answer.len().saturating_sub(500)..).unwrap_or_default();
         assert!(answer.contains("is larger than the limit of 20000000 bytes"), "{path}: {tail}");
         assert!(!answer.contains("[DONE]") && !answer.contains("message_stop"), "{path}");
-        // What is counted is what the upstream sent; an event may be longer in the words of another API.
+        // The cap counts the upstream's bytes. An event may be longer in another API.
         assert!(answer.len() < 42_000_000, "{path}: {}", answer.len());
-        // What is kept is what was said, not the bytes that it came in.
+        // The gateway keeps the decoded text, not the received bytes.
         assert!(peak(&gateway) < 200_000, "{path}: {} KiB", peak(&gateway));
     }
 }
@@ -180,7 +181,7 @@ fn t_23_lines_and_events_of_a_stream_have_an_end() {
     }
 }
 
-/// Two events that are well, and then what has no end.
+/// Checks the end of a stream of two good events and endless data.
 fn ends_cleanly(cap: &str, flood: &str, said: &str, path: &str) {
     let (mut written, first, flood) = (0, delta("well"), flood.to_owned());
     let url = endless(move |stream| {
@@ -196,7 +197,7 @@ fn ends_cleanly(cap: &str, flood: &str, said: &str, path: &str) {
     let key = format!("client.{}", cap.split(' ').next().unwrap());
     assert!(told.contains(said) && told.contains(&key), "{cap} {path}: {tail}");
     assert!(!told.contains("[DONE]") && !told.contains("message_stop"), "{cap} {path}: {tail}");
-    // The error is an event of its own, and what came before it is whole.
+    // The error is an event of its own, and the events before it are whole.
     for line in told.lines().filter_map(|line| line.strip_prefix("data: ")) {
         let parsed: Result<Value, _> = serde_json::from_str(line);
         assert!(parsed.is_ok(), "{cap} {path}: {}", line.get(..80).unwrap_or(line));
@@ -217,7 +218,7 @@ impl Frames {
         Frames(stream)
     }
 
-    /// Sends until the peer takes no more. Gives whether it closed.
+    /// Sends until the peer closes.
     fn flood(&mut self, bytes: impl Fn(u32) -> Vec<u8>, count: u32) {
         for at in 0..count {
             if self.0.write_all(&bytes(at)).is_err() {
@@ -226,11 +227,12 @@ impl Frames {
         }
     }
 
-    /// The reason with which the peer goes away, if it can be heard; it must go.
+    /// The reason in the peer's GOAWAY frame, if the frame arrives. The peer must close the
+    /// connection.
     fn goodbye(&mut self) -> Option<u32> {
         let mut all = Vec::new();
         if let Err(error) = self.0.read_to_end(&mut all) {
-            // What was said before a reset may be lost with it.
+            // A reset may lose the bytes before it.
             assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "it stays");
         }
         let mut rest = &all[..];

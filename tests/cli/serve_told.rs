@@ -1,4 +1,5 @@
-//! What a gateway told in words stays told, though the record that was lost is found again.
+//! An answer that a gateway described in words stays described, although its lost record is found
+//! again.
 
 use crate::place::Place;
 use crate::serve_config::serve;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 type Row = (i64, i64, i64);
 
-/// All by which the records of the store are found.
+/// All keys by which the records of the store are found.
 fn keys(store: &Connection) -> Vec<Row> {
     let mut rows = store.prepare("SELECT tenant, key, record FROM record_key").unwrap();
     let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
@@ -22,7 +23,7 @@ fn id(round: usize) -> String {
     format!("call_0{round}_A9b8C7d6E5f4G3h2J1k0")
 }
 
-/// The request behind so many answers, from a client that keeps no thoughts.
+/// The request after this many answers, from a client that drops thoughts.
 fn request(rounds: usize) -> String {
     let mut messages = vec![json!({"role": "user", "content": "what is here"})];
     for round in 1..=rounds {
@@ -34,7 +35,7 @@ fn request(rounds: usize) -> String {
     json!({"model": "there/deepseek-v4-pro", "stream": true, "messages": messages}).to_string()
 }
 
-/// Asks, and gives what the header says and the messages that went upstream.
+/// Asks. Returns the header `x-thinkthrough` and the messages that went upstream.
 fn ask(gateway: &Server, upstream: &Upstream, rounds: usize) -> (String, Vec<Value>) {
     let answer = gateway.ask_in_time("/v1/chat/completions", &request(rounds));
     let header = answer.lines().find_map(|line| line.strip_prefix("x-thinkthrough: "));

@@ -1,4 +1,4 @@
-//! What `think serve` tells a collector of traces, over real sockets.
+//! The spans that `think serve` sends to a collector of traces, over real sockets.
 
 use crate::collector::{Collector, shown};
 use crate::place::Place;
@@ -157,7 +157,7 @@ fn t_18_a_span_has_what_is_documented_and_nothing_that_was_said() {
     tells_nothing(&collector, gateway);
 }
 
-/// Neither spans nor figures nor the log have a word of what was said, or a key.
+/// Checks that spans, metrics and log have no text of the conversation and no key.
 fn tells_nothing(collector: &Collector, gateway: Server) {
     let got = collector.got();
     for one in &got {
@@ -168,7 +168,8 @@ fn tells_nothing(collector: &Collector, gateway: Server) {
         assert_eq!(sender["deployment.environment.name"], "\"test\"");
     }
     let metrics = gateway.request("GET", "/metrics", "", "");
-    // Names that stand in no list are callers' own; figures know them by one name.
+    // A model name that is in no list comes from a caller, so that metrics have one name for all of
+    // these.
     assert!(
         metrics.contains("model=\"other\",type=\"reasoning\",source=\"reported\"} 21"),
         "{metrics}"
@@ -229,7 +230,7 @@ fn number(gateway: &Server, name: &str) -> u64 {
 #[test]
 fn a_collector_that_is_gone_or_silent_costs_spans_and_no_request() {
     let place = Place::new("gone");
-    // It takes connections, and says nothing.
+    // It accepts connections and never answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("http://{}", silent.local_addr().unwrap());
     for (endpoint, room) in [("http://127.0.0.1:9", "2048"), (silent.as_str(), "1")] {

@@ -1,5 +1,5 @@
-//! `think serve` before a server of the user's own, of which nobody knows how it makes ids of calls: agents that clear old
-//! results and add reminders lose no thought, and the server sees its own ids alone.
+//! `think serve` for a server of the user whose call ids have no known form. Agents that clear old
+//! results and add reminders lose no thought, and the server receives only its own ids.
 
 use crate::place::Place;
 use crate::serve_config::serve;
@@ -11,12 +11,14 @@ use std::collections::BTreeMap;
 
 const ROUNDS: usize = 6;
 
-/// A server that gives each answer a thought and two calls, with ids that every answer has, and refuses what is not word
-/// for word what it said. What it gave stands under the first word of each conversation.
+/// A server that gives each answer a thought and two calls, with the same ids in every answer. It
+/// refuses a history that differs from its answers. It stores the answers of a conversation under
+/// the first word of the conversation.
 fn strict() -> Upstream {
     let mut given: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     Upstream::answering(move |asked| {
-        // Nobody's look-up was in time, so that all is told; who is late is asked again.
+        // The gateway describes all answers in words if their look-ups were late. The agent repeats
+        // such a request.
         if asked.contains("You used the tool") {
             return json!({"error": {"message": "late"}}).to_string();
         }
@@ -28,7 +30,7 @@ fn strict() -> Upstream {
         let given = given.entry(name.clone()).or_default();
         let is_answer = |it: &&Value| it["role"] == "assistant";
         let said: Vec<&Value> = messages.iter().filter(is_answer).collect();
-        // Who was late is asked again.
+        // A repeated request drops the first answer to it.
         given.truncate(said.len());
         for (said, given) in said.iter().zip(given.iter()) {
             if said["reasoning_content"] != given["reasoning_content"] {
@@ -82,7 +84,7 @@ fn streamed(message: &Value) -> String {
     stream + "data: [DONE]\n\n"
 }
 
-/// An agent that keeps what it sees of answers, clears all results but the newest and reminds itself.
+/// An agent that keeps the visible answers, clears all results but the newest, and adds reminders.
 struct Agent {
     path: &'static str,
     stream: bool,
@@ -107,7 +109,7 @@ impl Agent {
         request.to_string()
     }
 
-    /// Asks, runs the calls, and tidies up. Gives the answer's head.
+    /// Asks, runs the calls, and clears old results. Returns the head of the answer.
     fn step(&mut self, gateway: &Server) -> String {
         let answer = gateway.ask_in_time(self.path, &self.request());
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -263,7 +265,8 @@ fn a_server_whose_demand_was_learned_gets_its_ids_back_too() {
     let place = Place::new("unlisted-learned");
     let gateway = serve(&place, &config(&upstream, ""));
     let mut agent = Agent::new("learned", "/v1/chat/completions", true);
-    // Its first answer came before, and is known by what stands before it.
+    // Its first answer came before the gateway learned the demand. It has no tickets, so that only
+    // its history identifies it.
     agent.reminds = false;
     for round in 0..ROUNDS {
         let head = agent.step(&gateway);

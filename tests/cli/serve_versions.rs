@@ -1,6 +1,6 @@
-//! An older `think` and this one on one store, one after the other and side by side: nothing is lost between them.
+//! An older `think` and this one use one store, in turn and side by side, without a loss.
 //!
-//! The variable names a binary of an older version; without it there is none to be tried.
+//! The variable names a binary of an older version. Without it, the tests are skipped.
 
 use crate::place::Place;
 use crate::postgres::Database;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 const VARIABLE: &str = "THINKTHROUGH_OLDER";
 
-/// A gateway of the older version with this configuration, or what it says where it does not start.
+/// A gateway of the older version with this configuration, or its output if it does not start.
 fn older(think: &str, place: &Place) -> Result<Server, String> {
     let mut command = Command::new(think);
     command.args(["serve", "--listen", "127.0.0.1:0", "--config", &place.file("config.toml")]);
@@ -31,7 +31,7 @@ fn ends(gateway: Server) {
     assert!(is_fine, "{said}");
 }
 
-/// What was asked of any of them.
+/// The requests to all gateways, with their answers.
 #[derive(Default)]
 struct Asked {
     next: u32,
@@ -39,7 +39,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// Asks so often; each answer is whole, its thought is kept, and its trace is stored.
+    /// Asks five times. Each answer is whole, its thought is saved, and its trace is stored.
     fn ask(&mut self, gateway: &Server) {
         let from = self.all.len();
         for _ in 0..5 {
@@ -53,7 +53,7 @@ impl Asked {
         until(gateway, &answers, "stored");
     }
 
-    /// Every thought so far is put back by this one, whichever kept it.
+    /// Checks that this gateway puts back every thought so far, from each gateway.
     fn are_put_back(&self, gateway: &Server, who: &str) {
         let began = Instant::now();
         for (first, answer) in &self.all {
@@ -94,7 +94,8 @@ fn one_after_the_other(store: impl Fn(&Place) -> String, name: &str) {
     ends(newer);
     asked.ask(&first);
     ends(first);
-    // The older one once more: it works as before, or says that the store is too new for it, and changes nothing.
+    // The older version again. It works as before, or reports that the store is too new and leaves
+    // it unchanged.
     match older(&think, &place) {
         Ok(again) => {
             asked.are_put_back(&again, "older again");

@@ -1,4 +1,4 @@
-//! Claude on Vertex AI as a user configures it: what goes over the wire.
+//! Claude on Vertex AI in a user's configuration: the requests on the wire.
 
 use crate::place::Place;
 use crate::serve_config::serve;

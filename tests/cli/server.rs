@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 /// How long a test waits for what must come; other programs may keep the machine busy meanwhile.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A running server; it is stopped when this goes.
+/// A running server. It stops when this value is dropped.
 pub(crate) struct Server {
     child: Child,
-    /// What it said on standard error so far.
+    /// Standard error so far.
     said: Arc<Mutex<Vec<u8>>>,
-    /// Hears it, until it ends.
+    /// The thread that reads standard error.
     ear: Option<JoinHandle<()>>,
-    /// What it keeps; gone with the last one that uses it.
+    /// The folder of its store. Deleted with its last user.
     data: Arc<Folder>,
     pub(crate) addr: String,
 }
@@ -31,7 +31,7 @@ impl Server {
         Server::start_on(name, args, Arc::new(Folder::new()))
     }
 
-    /// As [`Server::start`], with the store of another one.
+    /// Like [`Server::start`], with the store of another one.
     pub(crate) fn beside(&self, name: &str, args: &[&str]) -> Server {
         Server::start_on(name, args, Arc::clone(&self.data))
     }
@@ -42,12 +42,12 @@ impl Server {
         Self::run_in(command(&all), data)
     }
 
-    /// Starts a command that listens where its configuration says.
+    /// Starts a command that listens at the address in its configuration.
     pub(crate) fn run(command: Command) -> Server {
         Self::run_in(command, Arc::new(Folder::new()))
     }
 
-    /// As [`Server::run`], or what it says where it does not listen.
+    /// Like [`Server::run`], but returns standard error if the command does not listen.
     pub(crate) fn try_run(command: Command) -> Result<Server, String> {
         Self::try_run_in(command, Arc::new(Folder::new()))
     }
@@ -62,7 +62,7 @@ impl Server {
         Self::try_read(child, data)
     }
 
-    /// A command that was started by the test, with pipes for what it says.
+    /// Takes over a command that the test started with pipes for its output.
     pub(crate) fn of(child: Child) -> Server {
         Self::try_read(child, Arc::new(Folder::new()))
             .unwrap_or_else(|said| panic!("it does not listen: {said}"))
@@ -87,12 +87,12 @@ impl Server {
         Ok(server)
     }
 
-    /// What it said on standard error so far.
+    /// Standard error so far.
     pub(crate) fn said(&self) -> String {
         String::from_utf8_lossy(&self.said.lock().unwrap()).into_owned()
     }
 
-    /// Posts a JSON body with a bearer key, and gives the whole HTTP answer.
+    /// Posts a JSON body with a bearer key. Returns the whole HTTP answer.
     pub(crate) fn ask(&self, path: &str, body: &str) -> String {
         self.request(
             "POST",
@@ -102,7 +102,7 @@ impl Server {
         )
     }
 
-    /// Sends a request with these header lines, and gives the whole HTTP answer.
+    /// Sends a request with these header lines. Returns the whole HTTP answer.
     pub(crate) fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.addr).unwrap();
         let host = if headers.contains("host:") { "" } else { "host: localhost\r\n" };
@@ -110,7 +110,8 @@ impl Server {
             "{method} {path} HTTP/1.1\r\n{host}connection: close\r\n{headers}content-length: {}\r\n\r\n",
             body.len()
         );
-        // Who is refused before all was read may find the connection closed, and has the answer all the same.
+        // A server that refuses early may close the connection before the request is sent. Its
+        // answer still arrives.
         drop(stream.write_all((head + body).as_bytes()));
         let mut answer = Vec::new();
         if let Err(error) = stream.read_to_end(&mut answer) {
@@ -119,14 +120,15 @@ impl Server {
         String::from_utf8(answer).unwrap()
     }
 
-    /// As [`Server::ask`], of a gateway whose store may be late.
+    /// Like [`Server::ask`], for a gateway whose store may be late.
     pub(crate) fn ask_in_time(&self, path: &str, body: &str) -> String {
         let headers = "authorization: Bearer key\r\ncontent-type: application/json\r\n";
         self.request_in_time("POST", path, headers, body)
     }
 
-    /// As [`Server::request`], and asks again for as long as the gateway says that its store was late: traffic does not
-    /// wait for it, so that such an answer shows nothing of what is kept, or is not kept in time for the next one.
+    /// Like [`Server::request`], but repeats the request as long as the gateway reports that its
+    /// store was late. The gateway does not wait for the store, so that such an answer may lack
+    /// restored thoughts, or its own record may come too late for the next one.
     pub(crate) fn request_in_time(
         &self,
         method: &str,
@@ -166,14 +168,15 @@ impl Server {
         rustix::process::kill_process(id, signal).unwrap();
     }
 
-    /// No file that it writes may grow beyond so many bytes, as if its disk were full; `None`: all may.
+    /// Limits the size of its files to this many bytes, as a full disk does. `None` removes the
+    /// limit.
     pub(crate) fn limit_files(&self, bytes: Option<u64>) {
         let id = rustix::process::Pid::from_child(&self.child);
         let limit = rustix::process::Rlimit { current: bytes, maximum: None };
         rustix::process::prlimit(Some(id), rustix::process::Resource::Fsize, limit).unwrap();
     }
 
-    /// Whether it ended with success within this time, and what it said on standard error.
+    /// Whether it ended with success within this time, and its standard error.
     pub(crate) fn ends(mut self, within: Duration) -> (bool, String) {
         let began = Instant::now();
         while began.elapsed() < within {
@@ -185,7 +188,7 @@ impl Server {
         panic!("it did not end within {within:?}");
     }
 
-    /// Stops it and gives what it said on standard error.
+    /// Stops it. Returns standard error.
     pub(crate) fn stop(mut self) -> String {
         // It may be gone already.
         drop(self.child.kill());
@@ -203,7 +206,7 @@ impl Folder {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("think-server-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
-        // Of a process with the same number, which was killed.
+        // A killed process with the same number may have left it.
         drop(std::fs::remove_dir_all(&folder));
         Folder(folder)
     }
@@ -211,7 +214,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Whoever never wrote anything made none.
+        // The folder does not exist if the command wrote nothing.
         drop(std::fs::remove_dir_all(&self.0));
     }
 }

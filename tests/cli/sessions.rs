@@ -43,7 +43,7 @@ impl Home {
         path.display().to_string()
     }
 
-    /// Imports a conversation with every kind of block, and gives its id.
+    /// Imports a conversation with every kind of block. Returns its id.
     fn import(&self) -> String {
         let file = self.write("talk.jsonl", TALK);
         let ran = self.think(&["sessions", "import", &file]);
@@ -380,7 +380,7 @@ fn c_6_an_ask_that_is_killed_keeps_what_was_said() {
     assert_eq!(said[1]["blocks"][0]["thought"], "let me see, ");
 }
 
-/// An upstream that thinks a little, and then says nothing more.
+/// An upstream that thinks a little, and then stays silent.
 fn stalling() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());

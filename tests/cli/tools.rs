@@ -1,4 +1,4 @@
-//! The tools of the built program: what is offered, what is allowed, and what a command sees.
+//! The tools of the built program: offers, permissions, and the environment of commands.
 
 use crate::scripted::{Scripted, call};
 use serde_json::json;

@@ -170,8 +170,9 @@ fn adr_schema_adr_trace_adr_masking_a_request_leaves_one_masked_row_that_can_be_
     }
 }
 
-/// Checks the display of a trace whose texts could not be masked. No text breaks the masker, so the test edits the row.
-/// `crates/gateway/src/audit/recorder.rs` tests that the gateway writes such a row.
+/// Checks the display of a trace whose texts could not be masked. No text breaks the masker, so the
+/// test edits the row. `crates/gateway/src/audit/recorder.rs` tests that the gateway writes such a
+/// row.
 #[test]
 fn v_4_a_trace_whose_masker_broke_is_listed_and_shown_without_its_texts() {
     let mut desk = Desk::new("");
@@ -312,8 +313,8 @@ fn adr_retention_old_traces_go_when_the_configuration_says_so() {
         let Desk { place, gateway, .. } = desk;
         gateway.stop();
         let file = rusqlite::Connection::open(place.file("kept.db")).unwrap();
-        // A hundred copies with today's date, because retention waits if more than a fifth of the traces are old: the
-        // clock may have jumped.
+        // A hundred copies with today's date, because retention waits if more than a fifth of the
+        // traces are old: the clock may have jumped.
         let copy = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 100) \
                     INSERT INTO reasoning_traces (id, session_key, run_id, model, provider, \
                     reasoning_text, created_at) SELECT n, 's', 'r', 'm', 'p', '', created_at \
@@ -340,7 +341,8 @@ fn adr_retention_old_traces_go_when_the_configuration_says_so() {
     }
 }
 
-/// Another program's database is not opened as a store, and its traces are masked before they are stored.
+/// Another program's database is not opened as a store, and its traces are masked before they are
+/// stored.
 #[test]
 fn traces_of_another_program_are_imported_and_covered() {
     let place = Place::new("traces-other");

@@ -1,4 +1,4 @@
-//! Why a request went out as it did, in the terminal.
+//! The reasons for a request, in the terminal.
 
 use crate::place::Place;
 use crate::serve_config::serve;
@@ -64,7 +64,7 @@ fn adr_trace_what_was_put_back_and_why_is_shown_in_the_terminal() {
         assert!(lines.iter().any(|it| it == line), "{line}: {shown}");
     }
     assert!(!why(&show(&first, &[])).contains("restored"));
-    // Who hides thoughts hides their words here, too.
+    // A configuration that hides thoughts hides them here, too.
     place.write("config.toml", &(config + "[reasoning]\nincludeInResponse = false\n"));
     let hidden = why(&show(&second, &[]));
     assert!(hidden.contains("added thinking") && !hidden.contains("I look."), "{hidden}");

@@ -19,7 +19,7 @@ pub(crate) fn link(gateway: &Server) -> String {
     link
 }
 
-/// The answer to whoever opens a link.
+/// The answer to a browser that opens a link.
 fn opened(gateway: &Server, link: &str) -> String {
     let (_, token) = link.split_once("#/sign-in/").unwrap();
     let headers = "content-type: application/json\r\nx-thinkthrough-viewer: 1\r\n";

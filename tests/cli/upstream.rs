@@ -1,4 +1,4 @@
-//! A provider of the test's own: it keeps what it is asked, byte for byte, and says what it is told to.
+//! A provider of the test. It stores its requests byte for byte, and sends prepared answers.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -31,7 +31,7 @@ impl Upstream {
         let (kept, kept_heads) = (Arc::clone(&asked), Arc::clone(&heads));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                // A client that goes away early is the client's affair.
+                // A client that closes early causes no failure here.
                 drop(stream.and_then(|stream| serve(stream, &mut answer, &kept, &kept_heads)));
             }
         });
@@ -84,7 +84,7 @@ fn serve(
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     let body = String::from_utf8(body).unwrap();
-    // It tells nothing about itself to whoever looks around.
+    // It gives no information about itself.
     let path = head.split(' ').nth(1).unwrap_or_default();
     if head.starts_with("get ")
         && ["/models", "/props", "/api/ps"].iter().any(|it| path.ends_with(it))
@@ -104,7 +104,8 @@ fn serve(
     stream.flush()
 }
 
-/// A Chat Completions stream: a thought, a text or a call of `list`, and the usage if it is told.
+/// A Chat Completions stream: a thought, then a text or a call of `list`, and usage if there is a
+/// count.
 pub(crate) fn chat(thought: &str, text: &str, reasoning_tokens: Option<u64>) -> String {
     let delta = if text == "list" {
         let function = json!({"name": "list", "arguments": "{}"});
@@ -130,7 +131,8 @@ pub(crate) fn chat(thought: &str, text: &str, reasoning_tokens: Option<u64>) -> 
     stream + "data: [DONE]\n\n"
 }
 
-/// A provider that calls a tool, whole and with the same id each time, and wants the thought of that call back.
+/// A provider that calls a tool, whole and with the same id each time, and wants the thought of
+/// that call back.
 pub(crate) fn calling() -> Upstream {
     Upstream::answering(|_| {
         let function = json!({"name": "list", "arguments": "{}"});
@@ -141,7 +143,7 @@ pub(crate) fn calling() -> Upstream {
     })
 }
 
-/// A Messages stream that says `ok`.
+/// A Messages stream with the text `ok`.
 pub(crate) fn messages() -> String {
     let mut stream = String::new();
     for event in [

@@ -1,12 +1,13 @@
-//! `think ask` with thoughts kept out of the context, against every simulated provider behind a real socket: those that
-//! demand them refuse in one clear sentence, and the others answer while no thought reaches them.
+//! `think ask` without thoughts in the context, against every simulated provider behind a real
+//! socket. Providers that demand thoughts refuse in one clear sentence. The others answer, and no
+//! thought reaches them.
 
 use crate::place::Place;
 use crate::program::{Ran, think};
 use crate::server::Server;
 use serde_json::Value;
 
-/// Those that refuse a tool loop whose thoughts were left out, and their own words for it.
+/// The simulators that refuse a tool loop without its thoughts, with words of their refusals.
 const DEMANDING: [(&str, &[&str]); 18] = [
     ("anthropic-manual", FIRST_BLOCK),
     ("bedrock", FIRST_BLOCK),
@@ -60,7 +61,7 @@ const NO_ITEM: &[&str] = &[
     "of type 'function_call' was provided without its required 'reasoning' item: 'rs_",
 ];
 
-/// Those that do without.
+/// The simulators that accept it.
 const LENIENT: [&str; 16] = [
     "anthropic-bound",
     "anthropic-omitted",
@@ -104,7 +105,7 @@ impl Bench {
         let row = self.listed.iter().find(|row| row["id"] == id).unwrap();
         let of = |key: &str| row[key].as_str().unwrap();
         let rule = match of("provider") {
-            // The one that imitates nobody; its rule is the one that it is listed with.
+            // This simulator imitates no provider, so that it gets the rule of its row in the list.
             "" => "extends = \"openai-compatible\"\ncontract = { return = \"tool-calls\", required = true, field = \"reasoning_content\" }".to_owned(),
             provider => format!("extends = \"{provider}\""),
         };
@@ -163,7 +164,7 @@ fn without_thoughts_no_thought_arrives_at_any_lenient_simulator() {
         assert_eq!(second.code, Some(0), "{id}: {}", second.err);
         assert!(second.out.contains("the needle is blue"), "{id}: {}", second.out);
     }
-    // With its thoughts the log does name them, so that it would have said so above.
+    // With its thoughts the log names them, so that the log above would have shown any.
     assert_eq!(bench.ask("kimi-k2", AUTO, QUESTION).code, Some(0));
     let log = bench.sim.stop();
     for id in LENIENT {

@@ -1,12 +1,13 @@
-//! Rust source with everything blanked that is not code: comments, the insides of strings, and code for tests.
+//! Rust source in which only code is left: comments, insides of strings, and code for tests are
+//! blanked.
 
-/// A source text, split into what the compiler runs and what it does not.
+/// A source text, split into compiled code and the rest.
 pub(crate) struct Code {
-    /// The text with comments and the insides of strings blanked; line numbers are those of the source.
+    /// The text with comments and the insides of strings blanked. Line numbers are unchanged.
     pub(crate) text: String,
     /// String literals outside tests with their line numbers.
     pub(crate) strings: Vec<(usize, String)>,
-    /// Modules that are declared for tests only, and whose files therefore are.
+    /// Modules that are declared for tests only, so that their files are for tests.
     pub(crate) test_modules: Vec<String>,
 }
 
@@ -85,7 +86,8 @@ impl Code {
         words
     }
 
-    /// All paths that begin with the name of a crate or with `crate` and `super`, groups in braces spelled out.
+    /// All paths that begin with the name of a crate or with `crate` and `super`, groups in braces
+    /// spelled out.
     pub(crate) fn paths_from(&self, root: &str) -> Vec<(usize, Vec<&str>)> {
         let words = self.words();
         let mut paths = Vec::new();
@@ -135,7 +137,7 @@ fn spell_out<'w>(
     path.truncate(depth);
 }
 
-/// The kind of text at `at`, and where it ends.
+/// The kind of text at `at`, and its end.
 fn next(bytes: &[u8], at: usize) -> (Kind, usize) {
     let rest = &bytes[at..];
     let before = at.checked_sub(1).map(|before| bytes[before]);
@@ -209,7 +211,7 @@ fn raw(rest: &[u8], at: usize, mark: usize) -> (Kind, usize) {
     (Kind::Quoted, at + mark + hashes + 1 + len.map_or(inside.len(), |len| len + close.len()))
 }
 
-/// Where the item that follows an attribute ends: at its semicolon, or at the brace that closes it.
+/// The end of the item after an attribute: its semicolon, or its closing brace.
 fn item_end(text: &str, start: usize) -> usize {
     let mut depth = 0_usize;
     for (at, c) in text[start..].char_indices() {

@@ -53,7 +53,7 @@ fn no_fixture_is_forgotten() {
     );
 }
 
-/// What the README tells a newcomer to type is what `.ci/run` types.
+/// `.ci/run` runs the commands that the README shows to a newcomer.
 #[test]
 fn the_commands_of_the_readme_are_run() {
     let commands = [
@@ -95,7 +95,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     links
 }
 
-/// Why a link from this file does not lead anywhere, if so.
+/// The reason why a link from this file leads nowhere, if it does.
 fn broken(from: &str, target: &str) -> Option<String> {
     if target.contains("://") || target.starts_with("mailto:") {
         return None;

@@ -7,7 +7,7 @@ pub(crate) struct Exceptions {
 }
 
 impl Exceptions {
-    /// Reads lines of `place: what: reason`; empty ones and those that begin with `#` say nothing.
+    /// Reads lines of `place: what: reason`. Skips empty lines and lines that begin with `#`.
     pub(crate) fn read(file: &'static str, text: &str) -> Self {
         let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         let row = |line: &str| {
@@ -27,7 +27,7 @@ impl Exceptions {
         row.map(|row| row.2 = true).is_some()
     }
 
-    /// Exceptions that nothing needs any more; they are findings too.
+    /// Exceptions that are no longer needed. They are findings, too.
     pub(crate) fn stale(&self) -> impl Iterator<Item = String> {
         let stale = self.rows.iter().filter(|row| !row.2);
         stale.map(|(place, what, _)| {

@@ -36,7 +36,8 @@ fn every_fuzz_target_has_been_run() {
     assert_none("each law has a dated row in `fuzz/RESULTS.md`", &findings);
 }
 
-/// The laws about what a crate keeps to itself stand beside it, and only their own driver reaches them.
+/// Laws about the inside of a crate. They are in that crate, and only their own driver reaches
+/// them.
 const INSIDE: [&str; 3] =
     ["crates/client/src/laws.rs", "crates/gateway/src/laws.rs", "src/config/laws.rs"];
 

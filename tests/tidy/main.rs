@@ -1,8 +1,7 @@
-//! Tests of the repository itself: the walls between crates, the purity of the core, and the house rules that no lint
-//! knows.
-//!
-//! Each check is a function over text, which is tested on text that breaks the rule, and then run over the
-//! repository.
+//! Tests of the repository itself: the walls between crates, the purity of the core, and the house
+//! rules that no lint knows.
+//! Each check is a function over text, which is tested on text that breaks the rule, and then run
+//! over the repository.
 
 #![expect(
     clippy::expect_used,

@@ -1,7 +1,7 @@
-//! A provider is one file: its id stands in that file and in the registry, and nowhere else.
+//! A provider is one file: its id is in that file and in the registry only.
 //!
-//! Names of wires and of tag families that contain a provider's id are names of their own. Exceptions stand in
-//! `mentions.txt`, each with its reason.
+//! Names of wires and tag families that contain a provider's id do not count. `mentions.txt` lists
+//! the exceptions, each with its reason.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use crate::{assert_none, tree};
 
 const PROVIDERS: &str = "crates/core/src/provider/";
 
-/// Where a provider's id may stand: its file and the registry, the tables of tag families, and the simulators,
-/// which are named by whom they simulate.
+/// The places of provider ids: the providers' files and the registry, the tables of tag families,
+/// and the simulators, which are named after the providers.
 const AT_HOME: [&str; 3] = [PROVIDERS, "crates/core/src/tags/", "crates/conformance/"];
 
 /// Wires and a crate that are named after a provider, as one word of code.
@@ -64,7 +64,8 @@ fn mentioned<'i>(code: &Code, ids: &'i BTreeSet<String>) -> Vec<(usize, &'i str)
     found
 }
 
-/// Whether the words of an identifier contain those of an id; an id that is also an ordinary word must be all of it.
+/// Whether the words of an identifier contain those of an id; an id that is also an ordinary word
+/// must be all of it.
 fn is_part(word: &str, id: &str) -> bool {
     const ORDINARY: [&str; 3] = ["fireworks", "google", "together"];
     word == id || (!ORDINARY.contains(&id) && format!("_{word}_").contains(&format!("_{id}_")))

@@ -3,10 +3,10 @@
 use crate::exceptions::Exceptions;
 use crate::{assert_none, tree};
 
-/// The most lines that one reads in one go.
+/// The most lines of a file, so that it can be read in one go.
 const MOST_LINES: usize = 500;
 
-/// Names that say nothing about what a file holds, and so attract everything.
+/// Names that do not describe a file's content, and so attract code of all kinds.
 const EMPTY_NAMES: [&str; 9] =
     ["util", "utils", "common", "helper", "helpers", "misc", "types", "manager", "shared"];
 

@@ -1,9 +1,10 @@
-//! What SECURITY.md promises is tested: each row names its tests, and they are there.
+//! Each promise of SECURITY.md names its tests, and these tests exist.
 
 use crate::{assert_none, tree};
 use std::collections::BTreeSet;
 
-/// The names in backticks in the last cell of each row of the table of promises: `None` for a row without any.
+/// The names in backticks in the last cell of each row of the table of promises: `None` for a row
+/// without any.
 fn rows(text: &str) -> Vec<(String, Vec<String>)> {
     let table = text.lines().skip_while(|line| !line.starts_with("| promise |")).skip(2);
     let row = |line: &str| {

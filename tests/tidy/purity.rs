@@ -6,7 +6,7 @@ use crate::{assert_none, tree};
 /// The crates that are functions of their arguments.
 const PURE: [&str; 4] = ["core", "json", "limits", "mask"];
 
-/// What of the standard library the core must not name, and what it takes as an argument instead.
+/// Parts of the standard library that the core must not name, with their replacements.
 const BANNED: [(&[&str], &str); 10] = [
     (&["fs"], "bytes as an argument"),
     (&["net"], "bytes as an argument"),

@@ -1,12 +1,12 @@
-//! Where everything comes from that is built into the program.
+//! The sources of all parts of the program.
 
 use crate::{tree, walls};
 use std::fs;
 
 const INDEX: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// What is wrong with the packages of a lock file: those of ours have no source, all others are from the one registry,
-/// with a checksum.
+/// The faults of a lock file. Our packages must have no source, and all others must come from the
+/// one registry, with a checksum.
 fn foreign(lock: &str) -> Vec<String> {
     let mut findings = Vec::new();
     for package in lock.split("[[package]]").skip(1) {
@@ -54,7 +54,7 @@ fn t_9_everything_comes_from_the_one_registry_and_as_it_was_locked() {
     for rule in ["unknown-registry = \"deny\"", "unknown-git = \"deny\"", "yanked = \"deny\""] {
         assert!(deny.contains(rule), "deny.toml must say `{rule}`");
     }
-    // Whoever checks a change builds what was locked, or a new release of a dependency comes in unseen.
+    // Checks use the lock file, so that no new release of a dependency comes in unseen.
     let ci = read(".ci/run");
     let building =
         ["cargo test ", "cargo clippy ", "cargo nextest run ", "cargo build ", "cargo doc "];
@@ -69,8 +69,8 @@ fn t_9_everything_comes_from_the_one_registry_and_as_it_was_locked() {
     assert_eq!(loose, ["cargo test --workspace"]);
 }
 
-/// Packages that use a crate which `deny.toml` lets in only through others: `cargo deny` says the same where it is
-/// installed. Packages of ours are locked with what their tests use.
+/// Packages that use a crate which `deny.toml` allows only through others. `cargo deny` reports the
+/// same if it is installed. Our packages are locked with the dependencies of their tests.
 fn around_the_walls(deny: &str, lock: &str) -> Vec<String> {
     let packages = walls::locked(lock);
     let rules = deny.lines().filter_map(|line| line.trim().strip_prefix("{ crate = "));

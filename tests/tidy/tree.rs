@@ -36,7 +36,8 @@ pub(crate) fn files(extension: &str) -> Vec<File> {
     paths.into_iter().map(read).collect()
 }
 
-/// The sources of a crate that end up in a build, by the path of its `src` folder, with their tests blanked.
+/// The sources of a crate that end up in a build, by the path of its `src` folder, with their tests
+/// blanked.
 pub(crate) fn shipped(src: &str) -> Vec<(String, Code)> {
     let inside = format!("{src}/");
     let sources = files("rs").into_iter().filter(|file| file.path.starts_with(&inside));
@@ -83,7 +84,7 @@ fn relative(path: &Path) -> String {
     path.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
-/// Where the files of a file's modules are.
+/// The folder of a file's modules.
 fn folder_of_submodules(path: &str) -> String {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     match name {

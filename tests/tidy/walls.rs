@@ -1,4 +1,5 @@
-//! The walls between the crates: who may depend on whom, and which crate may bring what in.
+//! The walls between the crates: allowed dependencies, and the crates that may bring in foreign
+//! ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -43,7 +44,8 @@ const OWN: [(&str, &[&str]); 12] = [
 const TESTED_AGAINST_SIMULATORS: [&str; 4] =
     ["thinkthrough", "thinkthrough-chat", "thinkthrough-client", "thinkthrough-gateway"];
 
-/// Everything that the core stands on, directly or not. A new name here is a decision about the architecture.
+/// All dependencies of the core, direct or not. A new name here is a decision about the
+/// architecture.
 const UNDER_CORE: [&str; 15] = [
     "arrayvec",
     "base64",
@@ -84,7 +86,7 @@ const BROUGHT_IN_BY: [(&str, &[&str]); 17] = [
     ("webpki-roots", &["client", "store"]),
 ];
 
-/// What one of our crates declares.
+/// The dependencies that one of our crates declares.
 struct Package {
     name: String,
     /// Names of the crates that it is built from.
@@ -120,7 +122,7 @@ fn the_core_stands_on_nothing_that_does_io() {
     assert_none("the core depends on scanners and checksums only", &findings);
 }
 
-/// An honest judge shares no code with the judged: the simulated upstreams cut frames with the core, and judge alone.
+/// The simulators judge with code of their own. They may use only the framing of the core.
 #[test]
 fn simulated_upstreams_use_nothing_of_the_core_but_its_framing() {
     let mut findings = Vec::new();
@@ -189,13 +191,15 @@ fn packages_of(metadata: &Value) -> Vec<Package> {
     packages.iter().map(package).collect()
 }
 
-/// The names that each locked package depends on; foreign packages are locked without what their tests use.
+/// The dependencies of each locked package. Foreign packages are locked without those of their
+/// tests.
 pub(crate) fn locked(lock: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut packages: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for block in lock.split("[[package]]").skip(1) {
         let name = block.lines().find_map(|line| line.strip_prefix("name = "));
         let dependencies = block.lines().filter_map(|line| line.strip_prefix(" \""));
-        // A dependency is `name`, or `name version` where the lock file holds several versions of it.
+        // A dependency is `name`, or `name version` where the lock file holds several versions of
+        // it.
         let names =
             dependencies.map(|line| line.split([' ', '"']).next().unwrap_or_default().to_owned());
         packages

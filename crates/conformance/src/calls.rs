@@ -1,8 +1,9 @@
-//! Calls that wait for their results.
+//! Tool calls without a result.
 
 use std::collections::{HashMap, VecDeque};
 
-/// Calls in the order in which they were made; each is answered once, the earlier one first if two have one id.
+/// Calls in the order of the history. A result answers one call; if two calls share an id, it
+/// answers the earlier one.
 #[derive(Debug, Default)]
 pub(crate) struct OpenCalls<'a> {
     ids: Vec<&'a str>,
@@ -17,19 +18,17 @@ impl<'a> OpenCalls<'a> {
         self.waiting += 1;
     }
 
-    /// Takes the call with this id out and gives its name.
+    /// Removes the call with this id and returns its name.
     pub(crate) fn answer(&mut self, id: &str) -> Option<&'a str> {
         let name = self.names.get_mut(id)?.pop_front()?;
         self.waiting -= 1;
         Some(name)
     }
 
-    /// Every call has its result.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting == 0
     }
 
-    /// The ids of all calls without a result.
     pub(crate) fn unanswered(&self) -> Vec<&'a str> {
         let mut left: HashMap<&str, usize> =
             self.names.iter().map(|(id, names)| (*id, names.len())).collect();

@@ -1,26 +1,26 @@
-//! The list of simulators: one row each.
+//! The list of simulators, one row each.
 
 use crate::chat::{self, ChatDialect};
 use crate::gemini::{self, GeminiDialect};
 use crate::messages::{self, MessagesDialect};
 use crate::responses::{self, ResponsesDialect};
 
-/// One simulator as `think sim --list` shows it.
+/// One simulator, as `think sim --list` shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listed {
-    /// The id: the path prefix under `think sim`, and `sim/<id>` as a model.
+    /// The id: path prefix under `think sim`, and `sim/<id>` as a model.
     pub id: &'static str,
-    /// The wire it speaks.
+    /// The name of its wire.
     pub wire: &'static str,
-    /// The provider that it imitates, by the id that the configuration uses; empty where there is none.
+    /// The configuration's id of the imitated provider. Empty if the simulator imitates none.
     pub provider: &'static str,
-    /// The name of the model that it claims to serve.
+    /// The name of the simulated model.
     pub model: &'static str,
     /// Its rule about thoughts, in one sentence.
     pub rule: &'static str,
 }
 
-/// All simulators, in the order of the list.
+/// Lists all simulators in catalog order.
 pub fn list() -> Vec<Listed> {
     PROFILES
         .iter()
@@ -34,7 +34,6 @@ pub fn list() -> Vec<Listed> {
         .collect()
 }
 
-/// The data of one simulator.
 #[derive(Debug)]
 pub(crate) struct Profile {
     pub(crate) id: &'static str,
@@ -59,7 +58,7 @@ impl Profile {
     }
 }
 
-/// How a simulator is spoken to.
+/// The wire of a simulator, with its dialect.
 #[derive(Debug)]
 pub(crate) enum Wire {
     Bedrock,

@@ -1,4 +1,4 @@
-//! What goes into a simulator and what comes out, without any transport.
+//! Requests and responses of a simulator, without any transport.
 
 use std::time::Duration;
 
@@ -6,21 +6,21 @@ use serde_json::Value;
 
 use crate::log::LogEntry;
 
-/// One HTTP request, as a simulator judges it.
+/// One HTTP request to a simulator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimRequest {
     /// The HTTP method in upper case.
     pub method: String,
     /// Path and query, with or without the leading `/<simulator id>`.
     pub path: String,
-    /// Header names and values in the order they came; names are compared without case.
+    /// Header names and values in the order of arrival. Names are compared without case.
     pub headers: Vec<(String, String)>,
     /// The body, byte for byte.
     pub body: Vec<u8>,
 }
 
 impl SimRequest {
-    /// A POST of a JSON body that carries a bearer credential.
+    /// Makes a POST request with a JSON body and a bearer credential.
     pub fn post(path: &str, credential: &str, body: &Value) -> Self {
         Self {
             method: "POST".to_owned(),
@@ -33,14 +33,14 @@ impl SimRequest {
         }
     }
 
-    /// The same request with one more header.
+    /// Adds a header.
     #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The value of the first header of that name.
+    /// The value of the first header with this name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -53,7 +53,7 @@ impl SimRequest {
         self.path.split_once('?').map_or(self.path.as_str(), |(route, _)| route)
     }
 
-    /// The value of a query parameter, as it stands in the path.
+    /// The value of a query parameter, without percent-decoding.
     pub fn query(&self, name: &str) -> Option<&str> {
         let (_, query) = self.path.split_once('?')?;
         query.split('&').find_map(|pair| match pair.split_once('=') {
@@ -62,7 +62,7 @@ impl SimRequest {
         })
     }
 
-    /// The credential of the request, wherever the usual carriers put it; `None` when there is none or it is empty.
+    /// The credential, from any usual header or parameter. `None` if it is absent or empty.
     pub fn credential(&self) -> Option<&str> {
         let bearer = self
             .header("authorization")
@@ -76,7 +76,7 @@ impl SimRequest {
     }
 }
 
-/// A piece of a body and how long to wait before it is sent.
+/// A piece of a body, and the pause before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimChunk {
     /// The pause before these bytes.
@@ -92,33 +92,33 @@ pub struct SimResponse {
     pub status: u16,
     /// Header names in lower case, and values.
     pub headers: Vec<(String, String)>,
-    /// The body in the pieces in which it is sent; a response that is not streamed has one.
+    /// The body in the pieces that are sent. A response that is not streamed has one piece.
     pub body: Vec<SimChunk>,
-    /// The connection breaks after the last piece, so the body must be taken for incomplete.
+    /// The connection breaks after the last piece, so that the body is incomplete.
     pub cut: bool,
-    /// Over HTTP/2 the whole connection goes away with it, instead of this stream alone.
+    /// The break also ends the HTTP/2 connection (GOAWAY), not only this stream.
     pub goaway: bool,
-    /// What the simulator saw in the request and made of it.
+    /// The log of this request.
     pub log: LogEntry,
 }
 
 impl SimResponse {
-    /// The whole body, pauses left out.
+    /// The whole body, without pauses.
     pub fn bytes(&self) -> Vec<u8> {
         self.body.iter().flat_map(|chunk| chunk.bytes.iter().copied()).collect()
     }
 
-    /// The whole body as text; bytes that are not UTF-8 are replaced.
+    /// The whole body as text. Invalid UTF-8 is replaced.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes()).into_owned()
     }
 
-    /// The body as JSON, `null` when it is none.
+    /// The body as JSON, or `null` if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.bytes()).unwrap_or(Value::Null)
     }
 
-    /// The value of the first header of that name.
+    /// The value of the first header with this name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()

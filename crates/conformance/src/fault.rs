@@ -1,4 +1,4 @@
-//! Scripted faults: what a test asks a simulator to do wrong.
+//! Scripted faults that a test asks of a simulator.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,30 +7,31 @@ use std::time::Duration;
 use crate::exchange::SimChunk;
 use crate::reply::Answer;
 
-/// Faults to inject into one answer, as written in `x-sim-fault` or `--fault`: `cut=N`, `goaway=N`, `stall=MS`,
-/// `stall-at=N`, `status=429,retry-after=S`, `error-at=N`, joined by commas.
+/// Faults for one answer, as `x-sim-fault` or `--fault` has them, joined by commas: `cut=N`,
+/// `goaway=N`, `stall=MS`, `stall-at=N`, `status=429,retry-after=S`, `error-at=N`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fault {
-    /// The connection breaks after this many bytes of the body; over HTTP/2 only the stream does.
+    /// The connection breaks after this many bytes of the body. Over HTTP/2 only the stream breaks.
     pub cut: Option<usize>,
-    /// The connection breaks after this many bytes of the body, over HTTP/2 with GOAWAY.
+    /// The connection breaks after this many bytes of the body. Over HTTP/2 it ends with GOAWAY.
     pub goaway: Option<usize>,
-    /// A silence before the first byte of the body, or where `stall_at` says.
+    /// A pause before the first event, or before the event that `stall_at` names.
     pub stall: Option<Duration>,
-    /// The silence comes after this many events of a stream, or before its last where it has no more.
+    /// The pause comes after this many events of a stream, or before the last event of a shorter
+    /// one.
     pub stall_at: Option<usize>,
     /// The request is refused with this status.
     pub status: Option<u16>,
     /// Seconds for the `retry-after` header of that refusal.
     pub retry_after: Option<u64>,
-    /// An error event takes the place of everything after this many events of a stream.
+    /// After this many events of a stream an error event replaces the rest.
     pub error_at: Option<usize>,
 }
 
-/// A fault specification that cannot be read.
+/// An invalid fault specification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultError {
-    /// The part that is wrong.
+    /// The invalid part.
     pub part: String,
 }
 
@@ -100,7 +101,8 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// The body of an answer with the faults in it, and whether the connection breaks after it.
+    /// Applies the faults to the body of an answer. Returns its pieces, and whether the connection
+    /// breaks after them.
     pub(crate) fn body(&self, answer: &Answer) -> (Vec<SimChunk>, bool) {
         let mut frames = answer.frames.clone();
         if let Some(at) = self.error_at.filter(|_| !answer.error_event.is_empty()) {
@@ -122,7 +124,7 @@ impl Fault {
     }
 }
 
-/// Keeps the first `limit` bytes; false when there were no more than that.
+/// Keeps the first `limit` bytes. Returns false if there were no more.
 fn shorten(chunks: &mut Vec<SimChunk>, limit: usize) -> bool {
     let mut left = limit;
     let mut cut = false;

@@ -1,12 +1,12 @@
-//! Reading and writing JSON values by key, without ever panicking.
+//! Access to JSON values by key. It never panics.
 
 use serde_json::Value;
 
 /// Access by key.
 pub(crate) trait Keyed {
-    /// The value at the key, `null` when there is none.
+    /// The value of the key, or `null` if it is absent.
     fn at(&self, key: &str) -> &Value;
-    /// Sets the key of an object; anything else stays as it is.
+    /// Sets the key of an object. Other values stay unchanged.
     fn set(&mut self, key: &str, value: Value);
 }
 

@@ -1,14 +1,16 @@
-//! Strict simulated model providers: an honest judge of clients and gateways.
+//! Strict simulated model providers, which judge clients and gateways.
 //!
-//! A [`Simulator`] answers HTTP requests the way one provider does. It validates them as strictly, refuses them with the
-//! same status, body and words, demands its thoughts back where the real provider demands them, and says in a
-//! [`LogEntry`] what it saw. Behind all of them stands one small scripted mind that thinks, calls the tools that it is
-//! offered and answers with what they really said; it is no language model and says so.
+//! A [`Simulator`] answers HTTP requests like one provider. It validates them as strictly, and
+//! refuses them with the same status, body and words. It demands its thoughts back if the real
+//! provider demands them, and reports its findings in a [`LogEntry`]. All simulators share a small
+//! scripted mind. The mind thinks, calls the offered tools and answers with their real results. It
+//! is no language model and says so.
 //!
-//! The judging part is pure: [`Simulator::handle`] turns a [`SimRequest`] into a [`SimResponse`] without sockets and
-//! clocks. Thoughts are recognised by digests inside their own opaque payloads, so a restarted simulator knows its
-//! thoughts again; only the simulators of stored responses keep something in memory. [`serve`] puts all simulators
-//! behind one listener, each under `/<id>`.
+//! The judge is pure: [`Simulator::handle`] turns a [`SimRequest`] into a [`SimResponse`] without
+//! sockets and clocks. A simulator recognises its thoughts by digests inside their opaque payloads
+//! or at the end of their text, so that it still knows them after a restart. Only the simulators of
+//! stored responses keep data in memory. [`serve`] puts all simulators behind one listener, each
+//! under `/<id>`.
 //!
 //! ```
 //! use serde_json::json;
@@ -24,7 +26,9 @@
 //! # Ok::<(), &str>(())
 //! ```
 //!
-//! Nothing here uses the code that it judges: all readers, validators and writers of wire formats are its own.
+//! All readers, validators and writers of wire formats are the crate's own, so that it does not
+//! judge code by the same code. Only the doctor's HTTP client comes from another crate of the
+//! project.
 
 mod bedrock;
 mod calls;

@@ -1,67 +1,68 @@
-//! What a simulator saw in a request: the evidence for tests and for the console of `think sim`.
+//! The log of a simulator, for tests and for the console of `think sim`.
 
 use std::fmt;
 
-/// Where a thought in a request stands against what the simulator once handed out.
+/// A thought in a request, compared with the simulator's own thoughts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThoughtState {
-    /// Byte for byte the simulator's own, at the answer that it belongs to.
+    /// The simulator's own, unchanged and at its own answer. The mark of a plain-text thought does
+    /// not name the simulator, so that there a thought of any simulator counts.
     Own,
     /// The simulator's own, but its text or its place changed.
     Altered,
-    /// Not made by this simulator, for instance written by hand or by another model.
+    /// Not made by this simulator, but for instance by hand or by another model.
     Foreign,
-    /// Present under a name that the provider does not read.
+    /// In a field that the provider does not read.
     Ignored,
 }
 
 /// One thought that came back in a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenThought {
-    /// Zero-based index of the message or input item that carries it.
+    /// Zero-based index of its message or input item.
     pub message: usize,
-    /// The wire's key that carries it.
+    /// The key of the wire that carries it.
     pub field: String,
     /// It has readable text.
     pub text: bool,
-    /// It has a signature, encrypted or redacted payload.
+    /// It has a signature, or an encrypted or redacted payload.
     pub opaque: bool,
-    /// What it is to the simulator.
+    /// Its state.
     pub state: ThoughtState,
 }
 
-/// What arrived in one request and what became of it.
+/// The log of one request and its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LogEntry {
     /// Id of the simulator.
     pub simulator: String,
     /// HTTP method.
     pub method: String,
-    /// Path and query as they came, with the value of `key=` left out.
+    /// Path and query of the request, without the query parameter `key`.
     pub path: String,
     /// The model that the request names.
     pub model: Option<String>,
-    /// A streamed answer was asked for.
+    /// The request asks for a streamed answer.
     pub stream: bool,
     /// The thoughts in the request, in order.
     pub thoughts: Vec<SeenThought>,
-    /// What was lost without an error, one sentence each.
+    /// Losses that cause no error, one sentence each.
     pub losses: Vec<String>,
     /// The HTTP status of the answer.
     pub status: u16,
-    /// The error text, when the request was refused.
+    /// The error text of a refused request.
     pub refusal: Option<String>,
-    /// The injected fault, when there was one.
+    /// The injected fault, if any.
     pub fault: Option<String>,
 }
 
 impl LogEntry {
-    /// How many thoughts in the request have readable text.
+    /// Counts the thoughts with readable text.
     pub fn text_thoughts(&self) -> usize {
         self.thoughts.iter().filter(|thought| thought.text).count()
     }
 
-    /// How many thoughts in the request carry an opaque payload.
+    /// Counts the thoughts with an opaque payload.
     pub fn opaque_thoughts(&self) -> usize {
         self.thoughts.iter().filter(|thought| thought.opaque).count()
     }

@@ -1,6 +1,6 @@
-//! Cutting texts into the small uneven pieces in which real streams arrive.
+//! Cuts texts into small uneven pieces, as real streams do.
 
-/// The text in pieces of one to four words or so; joined they are the text again.
+/// The text in pieces of 2 to 14 characters. Joined they are the text again.
 pub(crate) fn pieces(text: &str) -> Vec<&str> {
     const SIZES: [usize; 7] = [3, 9, 5, 14, 2, 7, 11];
     let mut out = Vec::new();

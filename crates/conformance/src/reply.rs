@@ -1,4 +1,4 @@
-//! What a wire gives back to the simulator's frame: an answer in frames, or a refusal.
+//! The result of a wire: an answer in frames, or a refusal.
 
 use serde_json::Value;
 
@@ -10,51 +10,50 @@ use crate::seal::Digest;
 pub(crate) struct Visit<'a> {
     /// Id of the simulator.
     pub(crate) id: &'static str,
-    /// The name of the model that it claims to serve.
+    /// The name of the simulated model.
     pub(crate) model: &'static str,
-    /// The request.
     pub(crate) request: &'a SimRequest,
-    /// The path without the simulator's prefix and without query.
+    /// The path without the simulator's prefix and the query.
     pub(crate) route: &'a str,
-    /// What is seen goes in here.
+    /// The log of the request. Each step of the wire adds to it.
     pub(crate) log: &'a mut LogEntry,
 }
 
 impl Visit<'_> {
-    /// The same visit with the request that a hosting platform makes of it.
+    /// The same visit with the request that a hosting platform makes of the caller's.
     pub(crate) fn inside<'a>(&'a mut self, request: &'a SimRequest) -> Visit<'a> {
         let Visit { id, model, log, .. } = self;
         Visit { id, model, request, route: &request.path, log }
     }
 
-    /// Digest of the credential: the account boundary.
+    /// Digest of the credential, which stands for the account.
     pub(crate) fn account(&self) -> u64 {
         Digest::new("account").text(self.request.credential().unwrap_or_default()).finish()
     }
 
-    /// The hash from which the ids of the answer are made: equal requests get equal ids.
+    /// The seed of all ids in the answer. Equal requests get equal ids.
     pub(crate) fn seed(&self) -> Digest {
         Digest::new("answer").text(self.id).bytes(&self.request.body)
     }
 
-    /// Digest of a model name, as payloads are bound to it.
+    /// Digest of a model name, for the binding of payloads.
     pub(crate) fn model_digest(model: &str) -> u64 {
         Digest::new("model").text(model).finish()
     }
 }
 
-/// An accepted request's answer.
+/// The answer to an accepted request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) content_type: &'static str,
     /// Pieces of the body: events of a stream, or one whole body.
     pub(crate) frames: Vec<Vec<u8>>,
-    /// The wire's own error event, for the fault that breaks a stream with one.
+    /// The error event of the wire, for a fault that ends a stream with an error.
     pub(crate) error_event: Vec<u8>,
 }
 
 impl Answer {
-    /// An answer that is one JSON body.
+    /// An answer of one JSON body.
     pub(crate) fn whole(body: &Value) -> Self {
         Self {
             content_type: "application/json",
@@ -68,7 +67,7 @@ impl Answer {
         Self::stream("text/event-stream; charset=utf-8", frames, error_event)
     }
 
-    /// A stream of text pieces of another content type.
+    /// A stream of text with another content type.
     pub(crate) fn stream(
         content_type: &'static str,
         frames: Vec<String>,
@@ -83,9 +82,9 @@ impl Answer {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
-    /// The sentence that matters, for the log.
+    /// The error text, for the log.
     pub(crate) text: String,
-    /// The body; a bare string is sent as it is, without quotes.
+    /// The body. A plain string is sent without quotes.
     pub(crate) body: Value,
 }
 

@@ -1,12 +1,13 @@
-//! Opaque payloads (signatures, encrypted content) that the simulators recognise without any memory.
+//! Opaque payloads (signatures, encrypted content) that the simulators recognise without any
+//! memory.
 //!
-//! A payload carries digests of everything it is bound to and a check value over them, so that a restarted simulator
-//! still tells its own payloads from foreign and from altered ones. The digests are quick hashes: the simulators have
-//! no secret to keep, they only must notice a change.
+//! A payload has digests of all data that it is bound to, and a check value over them. After a
+//! restart a simulator still tells its own payloads from foreign and changed ones. The digests are
+//! fast hashes without a secret: they must only detect a change.
 
 use serde_json::Value;
 
-/// A hash over a sequence of fields; field boundaries count.
+/// A hash over a sequence of fields. Other field boundaries give another hash.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Digest {
     low: u64,
@@ -18,13 +19,13 @@ impl Digest {
         Self { low: 0xcbf2_9ce4_8422_2325, high: 0x6c62_272e_07bb_0142 }.text(topic)
     }
 
-    /// The hash with one more field.
+    /// Adds a text.
     #[must_use]
     pub(crate) fn text(self, field: &str) -> Self {
         self.bytes(field.as_bytes())
     }
 
-    /// The hash with one more field of bytes.
+    /// Adds bytes.
     #[must_use]
     pub(crate) fn bytes(mut self, field: &[u8]) -> Self {
         for byte in (field.len() as u64).to_le_bytes().iter().chain(field) {
@@ -34,13 +35,13 @@ impl Digest {
         self
     }
 
-    /// The hash with a number.
+    /// Adds a number.
     #[must_use]
     pub(crate) fn number(self, field: u64) -> Self {
         self.bytes(&field.to_le_bytes())
     }
 
-    /// The hash with a JSON value; the order of object keys and `cache_control` marks do not count.
+    /// Adds a JSON value. The order of object keys does not matter, and `cache_control` is ignored.
     #[must_use]
     pub(crate) fn value(self, value: &Value) -> Self {
         match value {
@@ -63,7 +64,7 @@ impl Digest {
         mix(self.low ^ mix(self.high))
     }
 
-    /// The hash as a word of `length` characters out of `alphabet`.
+    /// Makes a word of `length` characters of the alphabet, seeded by the hash.
     pub(crate) fn word(self, alphabet: &[u8], length: usize) -> String {
         let mut state = self.finish();
         let count = (alphabet.len() as u64).max(1);
@@ -90,10 +91,11 @@ fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// What an opaque payload is bound to; 0 = not bound.
+/// The bindings of an opaque payload. A 0 means "not bound".
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Seal {
-    /// Digest of the readable text beside the payload.
+    /// Digest of the text or call that carries the payload. In a compaction item, the mark of
+    /// compaction.
     pub(crate) text: u64,
     /// Digest of the model's name.
     pub(crate) model: u64,
@@ -105,22 +107,22 @@ pub(crate) struct Seal {
     pub(crate) tools: u64,
     /// Digest of the visible part of all earlier messages.
     pub(crate) messages: u64,
-    /// Digest of the payload of the thought before this one.
+    /// Digest of the payload of the previous thought.
     pub(crate) previous: u64,
-    /// Which thought of its answer this is, or whatever else fixes its place.
+    /// Place of the thought in its answer, or a digest of the answer's seed.
     pub(crate) place: u64,
-    /// Text that travels inside, unreadable to the eye.
+    /// Hidden text inside the payload, such as the thought.
     pub(crate) body: String,
 }
 
-/// The look of a payload: first bytes and alphabet as the real provider's.
+/// The form of a payload: first bytes and alphabet of the real provider's payloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// Standard base64 that begins with `Eq`, as Anthropic signatures do.
+    /// Standard base64 that begins with `Eq`, as in Anthropic's signatures.
     Anthropic,
-    /// URL-safe base64 that begins with `gAAAAA`, as OpenAI's encrypted content does.
+    /// URL-safe base64 that begins with `gAAAAA`, as in OpenAI's encrypted content.
     Fernet,
-    /// Standard base64 that begins with `Cp`, as Gemini's thought signatures do.
+    /// Standard base64 that begins with `Cp`, as in Gemini's thought signatures.
     Gemini,
 }
 
@@ -155,7 +157,7 @@ impl Seal {
         ]
     }
 
-    /// The payload, as the provider would write it.
+    /// Encodes the payload in the provider's form.
     pub(crate) fn encode(&self, simulator: &str, look: Look) -> String {
         let mut bytes = look.magic().to_vec();
         for number in self.numbers() {
@@ -167,7 +169,7 @@ impl Seal {
         encode64(&bytes, look.alphabet())
     }
 
-    /// The payload read back; `None` when this simulator did not make it or a byte of it changed.
+    /// Decodes a payload. `None` if another simulator made it, or if a byte of it changed.
     pub(crate) fn decode(simulator: &str, look: Look, payload: &str) -> Option<Self> {
         let bytes = decode64(payload)?;
         let (content, mac) = bytes.split_at_checked(bytes.len().checked_sub(16)?)?;
@@ -240,7 +242,7 @@ fn encode64(bytes: &[u8], alphabet: &[u8; 64]) -> String {
     out
 }
 
-/// Both alphabets are read, as the real decoders do; padding may be absent.
+/// Decodes both base64 alphabets, as real decoders do. Padding is optional.
 pub(crate) fn decode64(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let (mut word, mut bits) = (0_u32, 0_u32);

@@ -1,4 +1,4 @@
-//! All simulators behind one listener, for clients that need a real connection.
+//! Serves all simulators behind one listener, for clients that need a real connection.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -29,36 +29,37 @@ use crate::simulator::aside;
 use crate::tls::SimTls;
 use crate::{Simulator, list};
 
-/// Something that lets a simulator answer, and sees both sides of it.
+/// Asks a simulator for its response, and may look at both or replace the response.
 pub(crate) type Witness = Arc<dyn Fn(&Simulator, &SimRequest) -> SimResponse + Send + Sync>;
 
-/// Something that is told of every request.
+/// A callback for the log of every request.
 pub type Watcher = Arc<dyn Fn(&LogEntry) + Send + Sync>;
 
-/// Something that is told of every answer that was left.
+/// A callback for every answer that its client left.
 pub type Leaver = Arc<dyn Fn(&Left) + Send + Sync>;
 
-/// How the simulators are served.
+/// Options of the server.
 #[derive(Clone, Default)]
 pub struct SimOptions {
-    /// A fault in every answer; a request's own `x-sim-fault` wins.
+    /// A fault in every answer. The header `x-sim-fault` of a request takes precedence.
     pub fault: Option<Fault>,
-    /// Called after every request with what was seen in it.
+    /// Called with the log of every request.
     pub log: Option<Watcher>,
     /// Called when a client leaves an answer before its end.
     pub left: Option<Leaver>,
-    /// The certificate; without it plain HTTP is spoken.
+    /// The certificate. Without it the server speaks plain HTTP.
     pub tls: Option<SimTls>,
 }
 
-/// An answer that its client did not hear to the end.
+/// An answer that its client left before the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
-    /// Which connection it was on, counted from 1: two on the same one were left without closing it.
+    /// Number of the connection, from 1. If two such answers have the same number, the client left
+    /// the first one without closing the connection.
     pub connection: usize,
-    /// The request's path.
+    /// The path of the request.
     pub path: String,
-    /// It was on HTTP/2.
+    /// The request came over HTTP/2.
     pub is_http2: bool,
 }
 
@@ -81,7 +82,7 @@ impl fmt::Debug for SimOptions {
     }
 }
 
-/// Running simulators; they stop when this is dropped.
+/// Running simulators. They stop when this value is dropped.
 #[derive(Debug)]
 pub struct Running {
     addr: SocketAddr,
@@ -89,19 +90,19 @@ pub struct Running {
 }
 
 impl Running {
-    /// The address on which requests are taken.
+    /// The address of the listener.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Something that stops the server from elsewhere.
+    /// A handle that stops the server from elsewhere.
     pub fn abort_handle(&self) -> AbortHandle {
         self.task.abort_handle()
     }
 
-    /// Waits until the server is stopped.
+    /// Waits until the server stops.
     pub async fn stopped(mut self) {
-        // An aborted task is the only way to end, so there is nothing to report.
+        // The task ends only when it is aborted, so that its result has no information.
         drop((&mut self.task).await);
     }
 }
@@ -116,12 +117,12 @@ impl Drop for Running {
 ///
 /// # Errors
 ///
-/// The listener's address cannot be read.
+/// Returns an error if the address of the listener cannot be read.
 pub fn serve(listener: TcpListener, options: SimOptions) -> io::Result<Running> {
     serve_before(listener, options, Arc::new(Simulator::handle))
 }
 
-/// As [`serve`], with a witness between the socket and the simulators.
+/// Like [`serve`], with a witness between the socket and the simulators.
 pub(crate) fn serve_before(
     listener: TcpListener,
     options: SimOptions,
@@ -138,7 +139,8 @@ pub(crate) fn serve_before(
     let task = tokio::spawn(async move {
         let mut number = 0;
         loop {
-            // A failed accept is a peer that went away or a lack of descriptors that passes; the listener stays.
+            // A failed accept means that the peer left or that descriptors are short for a while.
+            // The listener stays open.
             if let Ok((stream, _)) = listener.accept().await {
                 number += 1;
                 tokio::spawn(connection(stream, tls.clone(), number, Arc::clone(&house)));
@@ -192,12 +194,12 @@ impl House {
 }
 
 async fn connection(stream: TcpStream, tls: Option<SimTls>, number: usize, house: Arc<House>) {
-    // Small events must leave at once; a socket that cannot do that still works.
+    // Small events must leave at once. If the socket cannot do that, it still works.
     drop(stream.set_nodelay(true));
     match tls {
         None => talk(stream, number, house).await,
         Some(tls) => {
-            // A handshake that fails is the client's affair; it has been told why.
+            // A failed handshake needs no report here. TLS has sent its alert to the client.
             if let Ok(stream) = tls.acceptor().accept(stream).await {
                 talk(stream, number, house).await;
             }
@@ -205,7 +207,7 @@ async fn connection(stream: TcpStream, tls: Option<SimTls>, number: usize, house
     }
 }
 
-/// Speaks HTTP/1.1 or HTTP/2, as the client begins.
+/// Speaks HTTP/1.1 or HTTP/2, as the client chooses.
 async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     number: usize,
@@ -220,12 +222,12 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let builder = auto::Builder::new(TokioExecutor::new());
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
-    // A broken connection is a client that went away, or our own scripted cut.
+    // An error here means that the client left or that a scripted cut broke the connection.
     tokio::select! {
         ended = connection.as_mut() => drop(ended),
         () = going.notified() => {
             connection.as_mut().graceful_shutdown();
-            // The peer hears it before the end.
+            // The GOAWAY frame must reach the peer before the connection closes.
             drop(tokio::time::timeout(MOMENT, connection).await);
         }
     }
@@ -269,21 +271,21 @@ fn broken() -> io::Result<Bytes> {
     Err(io::Error::other("the scripted cut"))
 }
 
-/// By then a connection that goes away is gone.
+/// Longer than the end of a connection with GOAWAY takes.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Long enough for the runtime to do other work, too short to notice.
+/// Long enough for the runtime to do other work, too short to be noticed.
 const MOMENT: Duration = Duration::from_millis(10);
 
-/// A body that is sent piece by piece, with its pauses, and may break off.
+/// A body that is sent in pieces with pauses, and that may break off.
 struct Script {
     chunks: std::vec::IntoIter<SimChunk>,
-    /// What comes after a pause.
+    /// The next frame, after its pause.
     waiting: Option<(Pin<Box<tokio::time::Sleep>>, io::Result<Bytes>)>,
     cut: bool,
-    /// Told in place of the cut, where the connection goes with it.
+    /// Ends the whole connection in place of the stream.
     going: Option<Arc<Notify>>,
-    /// Who is told if nobody hears the end; gone when it came.
+    /// The report for a client that leaves early. Removed at the end of the body.
     left: Option<(Leaver, Left)>,
 }
 
@@ -320,7 +322,7 @@ impl Body for Script {
             let (pause, next) = match this.chunks.next() {
                 Some(chunk) => (chunk.pause, Ok(Bytes::from(chunk.bytes))),
                 None if this.cut => {
-                    // What was sent so far must reach the peer before the connection breaks.
+                    // The sent bytes must reach the peer before the connection breaks.
                     this.cut = false;
                     this.left = None;
                     if let Some(going) = this.going.take() {

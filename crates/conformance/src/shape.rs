@@ -1,4 +1,4 @@
-//! Types of JSON fields: which field has which type, and the first field that has a wrong one.
+//! Checks the types of JSON fields.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ impl Kind {
         }
     }
 
-    /// The type as most providers call it.
+    /// The name of the type in the error texts of most providers.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Text => "string",
@@ -40,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// The type in the words of Python's validators.
+    /// The name of the type in Python's validators.
     pub(crate) fn python(self) -> &'static str {
         match self {
             Self::Text => "string",
@@ -58,14 +58,14 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Wrong {
     steps: Vec<Value>,
-    /// The type that it should have.
+    /// The expected type.
     pub(crate) kind: Kind,
-    /// What stands there.
+    /// The value of the field.
     pub(crate) found: Value,
 }
 
 impl Wrong {
-    /// The place as `messages.1.content`.
+    /// The path in the form `messages.1.content`.
     pub(crate) fn dotted(&self) -> String {
         let steps = self
             .steps
@@ -74,7 +74,7 @@ impl Wrong {
         steps.collect::<Vec<_>>().join(".")
     }
 
-    /// The place as `messages[1].content`.
+    /// The path in the form `messages[1].content`.
     pub(crate) fn bracketed(&self) -> String {
         let mut out = String::new();
         for step in &self.steps {
@@ -90,12 +90,12 @@ impl Wrong {
         out
     }
 
-    /// The place as a list of keys and indices.
+    /// The path as a list of keys and indices that begins with `body`.
     pub(crate) fn location(&self) -> Value {
         Value::Array(std::iter::once(json!("body")).chain(self.steps.iter().cloned()).collect())
     }
 
-    /// The type that was found.
+    /// The name of the type that was found.
     pub(crate) fn found_name(&self) -> &'static str {
         match self.found {
             Value::Null => "null",
@@ -108,8 +108,8 @@ impl Wrong {
     }
 }
 
-/// The first field whose type is wrong. A rule is a path with `*` for every element of an array; absent fields and
-/// `null` are left to other checks.
+/// The first field with a wrong type. A rule is a path with `*` for every element of an array.
+/// Absent fields and `null` are left to other checks.
 pub(crate) fn wrong(body: &Value, rules: &[(&str, Kind)]) -> Option<Wrong> {
     rules.iter().find_map(|(path, kind)| {
         let parts: Vec<&str> = path.split('.').collect();

@@ -12,7 +12,7 @@ use crate::reply::{Answer, Refusal, Visit};
 use crate::responses::Store;
 use crate::{bedrock, chat, cohere, gemini, interactions, messages, ollama, responses, vertex};
 
-/// A simulated provider. Clones share what the provider remembers (stored responses).
+/// A simulated provider. Clones share the stored responses.
 #[derive(Debug, Clone)]
 pub struct Simulator {
     profile: &'static Profile,
@@ -21,13 +21,13 @@ pub struct Simulator {
 }
 
 impl Simulator {
-    /// The simulator of that id, with an empty memory.
+    /// Finds the simulator with this id. Its memory is empty.
     pub fn find(id: &str) -> Option<Self> {
         let profile = profile(id)?;
         Some(Self { profile, store: Arc::default(), fault: None })
     }
 
-    /// The same simulator with a fault in every answer; a request's own `x-sim-fault` wins.
+    /// Adds a fault to every answer. The header `x-sim-fault` of a request takes precedence.
     #[must_use]
     pub fn with_fault(mut self, fault: Option<Fault>) -> Self {
         self.fault = fault;
@@ -39,22 +39,22 @@ impl Simulator {
         self.profile.id
     }
 
-    /// The name of the model that it claims to serve.
+    /// The name of the simulated model.
     pub fn model(&self) -> &'static str {
         self.profile.model
     }
 
-    /// The provider that it imitates, empty where there is none.
+    /// The id of the imitated provider. Empty if the simulator imitates none.
     pub fn provider(&self) -> &'static str {
         self.profile.provider
     }
 
-    /// The wire it speaks, by the name that the commands use.
+    /// The name of the wire, as in commands and settings.
     pub fn wire(&self) -> &'static str {
         self.profile.wire()
     }
 
-    /// Answers a request. The path may begin with `/<id>`.
+    /// Answers a request. Its path may begin with `/<id>`.
     pub fn handle(&self, request: &SimRequest) -> SimResponse {
         let mut log = LogEntry {
             simulator: self.profile.id.to_owned(),
@@ -80,7 +80,7 @@ impl Simulator {
         }
     }
 
-    /// As [`handle`](Self::handle), on a thread of its own if the request is large.
+    /// Like [`handle`](Self::handle), but a large request is handled on a thread of its own.
     pub async fn respond(&self, request: SimRequest) -> SimResponse {
         let simulator = self.clone();
         aside(request.body.len(), move || simulator.handle(&request)).await
@@ -153,10 +153,10 @@ impl Simulator {
     }
 }
 
-/// From this size of a body on, work on it is no work for a thread of the runtime.
+/// Bodies of at least this many bytes must not occupy a thread of the runtime.
 const LARGE: usize = 64 * 1024;
 
-/// Does the work on a body of that size, on a thread of its own if the body is large.
+/// Runs the work on a body of this size, on a blocking thread if the body is large.
 pub(crate) async fn aside<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> T + Send + 'static,

@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-/// A certificate with its key; HTTP/2 and HTTP/1.1 are offered.
+/// A certificate with its key. It offers HTTP/2 and HTTP/1.1.
 #[derive(Clone)]
 pub struct SimTls(Arc<ServerConfig>);
 
@@ -18,7 +18,7 @@ impl SimTls {
     ///
     /// # Errors
     ///
-    /// When they cannot be read or used, in a sentence that names them.
+    /// Returns a sentence that names the file if it cannot be read or used.
     pub fn read(cert: &Path, key: &Path) -> Result<Self, String> {
         let unread = |file: &Path, error: rustls::pki_types::pem::Error| {
             format!("`{}` cannot be read: {error}; give a PEM file", file.display())

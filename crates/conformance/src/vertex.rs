@@ -6,10 +6,9 @@ use crate::json::Keyed;
 use crate::messages::{self, MANUAL};
 use crate::reply::{Answer, Refusal, Visit};
 
-/// The only version there is.
+/// The only version.
 const VERSION: &str = "vertex-2023-10-16";
 
-/// Answers a request to the simulator.
 pub(crate) fn answer(visit: &mut Visit<'_>) -> Result<Answer, Refusal> {
     let place = visit.route.split_once("/models/").and_then(|(_, place)| place.rsplit_once(':'));
     match (visit.request.method.as_str(), place) {
@@ -23,12 +22,12 @@ pub(crate) fn answer(visit: &mut Visit<'_>) -> Result<Answer, Refusal> {
     }
 }
 
-/// A refusal, in Anthropic's body.
+/// A refusal with Anthropic's error body.
 pub(crate) fn refusal(status: u16, text: &str) -> Refusal {
     messages::refusal(&MANUAL, status, text)
 }
 
-/// A request without a credential.
+/// The refusal of a request without a credential.
 pub(crate) fn unauthorised() -> Refusal {
     refusal(401, "Request is missing required authentication credential.")
 }

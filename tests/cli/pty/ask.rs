@@ -1,4 +1,4 @@
-//! What `think ask` shows of a thought on a narrow terminal, while it comes and when it has come.
+//! `think ask` shows a thought on a narrow terminal, while it arrives and afterwards.
 
 use super::paced::Paced;
 use super::{Begin, Pty};
@@ -20,7 +20,7 @@ fn ask(place: &Place, paced: &Paced, display: &str) -> Pty {
     pty
 }
 
-/// The rows of the screen, those that the terminal broke by itself among them.
+/// The rows of the screen, with the line breaks of the terminal itself.
 fn rows(pty: &Pty) -> Vec<String> {
     pty.look(rows_of)
 }
@@ -64,7 +64,7 @@ fn a_live_line_on_a_narrow_terminal_is_one_row_of_whole_words() {
                 break shown;
             }
             assert!(began.elapsed() < super::PATIENCE, "{word} was waited for in vain: {now:?}");
-            // A line is drawn at most every 50 ms, by what comes then.
+            // A live line is drawn at most every 50 ms, when the next piece arrives.
             std::thread::sleep(Duration::from_millis(60));
             paced.think(" ");
         };

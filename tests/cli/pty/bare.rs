@@ -1,13 +1,15 @@
-//! The first minute of somebody who has no key and no configuration, without and with a server on the machine.
+//! The first minute of a user without a key and a configuration, with and without a local server.
 //!
-//! Both look at the usual ports of this machine, so they have a network of their own, where that can be had.
+//! The tests look at the usual ports of the machine, so that they run in a network namespace of
+//! their own. The tests are skipped if the system has no namespaces.
 #![cfg(target_os = "linux")]
 
 use super::{Begin, Pty};
 use crate::place::Place;
 use std::process::Command;
 
-/// `think chat` and nothing else, behind these commands, in a network where nobody else listens.
+/// `think chat` without arguments, after these commands, in an empty network namespace. `None` if
+/// the system gives none.
 fn bare(place: &Place, before: &str) -> Option<Pty> {
     let up = "ip link set lo up";
     let path = "/usr/sbin:/usr/bin:/sbin:/bin";
@@ -21,7 +23,7 @@ fn bare(place: &Place, before: &str) -> Option<Pty> {
     Some(Pty::start(place, "unshare", &["-rn", "sh", "-c", &script], &begin))
 }
 
-/// A server that would outlive the chat; it is ended when this goes.
+/// A server that would outlive the chat. It is killed when this value is dropped.
 struct Served(String);
 
 impl Drop for Served {
@@ -69,7 +71,7 @@ fn bare_think_chat_greets_in_three_lines_and_a_tool_loop_works() {
 #[test]
 fn a_local_server_is_found_and_answers() {
     let place = Place::new("bare-local");
-    // An OpenAI-compatible server on the port of one that is known: our own gateway.
+    // An OpenAI-compatible server on the usual port of a known one: our own gateway.
     let think = env!("CARGO_BIN_EXE_think");
     let serve = format!(
         "XDG_DATA_HOME=\"$HOME/served\" '{think}' serve --listen 127.0.0.1:8000 >\"$HOME/log\" 2>&1 & \
@@ -86,7 +88,7 @@ fn a_local_server_is_found_and_answers() {
     pty.see("Thought for");
     pty.see("needle.txt");
     pty.see_no("esc stops");
-    // Lines of the log are gathered for a moment before they are written.
+    // The log collects lines for a moment before it writes them.
     let log = || std::fs::read_to_string(place.file("log")).unwrap();
     let is_logged = |_: &u32| log().contains("/v1/chat/completions completed model=sim/default");
     let wait = |_: &u32| std::thread::sleep(std::time::Duration::from_millis(50));

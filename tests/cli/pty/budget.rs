@@ -35,7 +35,7 @@ fn adr_budget_in_the_chat_warns_at_80_and_acts_at_100() {
     pty.see("810 of the session's 1000 reasoning tokens are spent (81 %");
     ask(&pty, "c?", "third");
     pty.see("1010 of the session's 1000 reasoning tokens");
-    // Now it acts: nothing goes out, and what was typed is there to be sent again.
+    // Now the budget blocks: no request goes out, and the text is back in the composer.
     pty.line("d?");
     pty.see("this session has spent 1010 of its 1000 reasoning tokens");
     pty.see("› d?");
@@ -55,7 +55,7 @@ fn adr_budget_in_the_chat_warns_at_80_and_acts_at_100() {
     pty.leave();
 }
 
-/// Whether the process runs; one that nobody has buried yet does not.
+/// Whether the process runs. A zombie does not.
 #[cfg(target_os = "linux")]
 fn runs(id: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Every command, in the built program: what it changes in the store, in a file, on the wire or on the terminal.
+//! Every command in the built program, by its effect on the store, a file, the wire or the
+//! terminal.
 
 use super::paced::Paced;
 use super::{ENTER, ESC, Pty};
@@ -6,7 +7,7 @@ use crate::place::Place;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// What shows that a command did something.
+/// A command, and the test of its effect.
 type Case = (&'static str, fn(Desk));
 
 /// A command of `/help` without a line here fails.
@@ -53,7 +54,7 @@ fn every_command_works_in_the_built_program() {
     }
 }
 
-/// A chat with a provider that says what the test wants.
+/// A chat with a provider whose answers the test writes.
 struct Desk {
     place: Place,
     paced: Paced,
@@ -63,7 +64,8 @@ struct Desk {
 }
 
 impl Desk {
-    /// The model is that of a provider that extends this one, or of an unknown one that wants every thought back.
+    /// `extends` is `provider/model` of a known provider. Without a slash, the provider is an
+    /// unknown one and wants every thought back.
     fn new(name: &str, extends: &str) -> Self {
         let place = Place::new(&format!("command-{name}"));
         let paced = Paced::start();
@@ -91,7 +93,7 @@ impl Desk {
         self.pty.see(seen);
     }
 
-    /// Has this asked and answered, and gives the body that was sent, without the tools.
+    /// Asks a question and answers it. Returns the request body without the tools.
     fn turn(&mut self, question: &str) -> String {
         self.pty.line(question);
         self.answer(question)
@@ -114,7 +116,7 @@ impl Desk {
         self.place.think(&[args, &["--json", "--config", &self.config]].concat()).json()
     }
 
-    /// The conversations that are kept, the latest first; there must be so many, soon.
+    /// The stored conversations, latest first, as soon as there are `count`.
     fn kept(&self, count: usize) -> Vec<Value> {
         let began = Instant::now();
         loop {
@@ -130,8 +132,8 @@ impl Desk {
         self.think(&["sessions", "show", kept["id"].as_str().unwrap()]).to_string()
     }
 
-    /// The conversations that are kept, the latest first, once the latest of so many is with this: what is on the screen
-    /// may be kept a moment later.
+    /// The stored conversations, latest first, as soon as the latest one contains this text. The
+    /// store may be a moment behind the screen.
     fn kept_with(&self, count: usize, latest: &str) -> Vec<Value> {
         let began = Instant::now();
         loop {
@@ -305,7 +307,7 @@ fn retry(mut desk: Desk) {
     desk.pty.line("/retry");
     assert_eq!(desk.answer("second"), first, "the same question, without the answer to it");
     desk.pty.see_no("answer to first");
-    // What was answered before stays in the other conversation.
+    // Earlier answers stay in the other conversation.
     let kept = desk.kept_with(2, "answer to second");
     assert!(!desk.shown(&kept[0]).contains("answer to first"));
     assert!(desk.shown(&kept[1]).contains("answer to first"));

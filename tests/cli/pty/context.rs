@@ -1,4 +1,4 @@
-//! Compressions: what another command sends of a conversation that has one, and one that is given up.
+//! Compressions: their effect on requests of other commands, and compressions that are given up.
 
 use super::paced::Paced;
 use super::{Begin, ENTER, ESC, Pty};
@@ -21,7 +21,7 @@ fn answer(paced: &Paced, word: &str) {
     paced.end();
 }
 
-/// Has the conversation compressed to this summary; the request for it is the one of this number.
+/// Compresses the conversation to this summary. `number` is the number of the request for it.
 fn compress(pty: &Pty, paced: &Paced, number: usize, summary: &str) {
     pty.line("/compress");
     assert!(paced.asked(number).to_string().contains("Summarise"));

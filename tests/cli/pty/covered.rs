@@ -1,11 +1,12 @@
-//! Secrets that a tool reads and a model says, looked for in every byte that the chat sends to its terminal.
+//! Secrets that a tool reads and a model says, looked for in every byte that the chat sends to its
+//! terminal.
 
 use super::{Begin, CTRL_D, ENTER, Pty};
 use crate::place::Place;
 use crate::scripted::{Scripted, call};
 use serde_json::json;
 
-/// A key of a form that everybody knows; it is nobody's.
+/// A key in a known format that belongs to no account.
 fn key() -> String {
     format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3))
 }
@@ -18,7 +19,7 @@ fn script(config: &str) -> Scripted {
     Scripted::new("chat-covered", vec![calls, answer, json!("and so on")], config)
 }
 
-/// What the terminal got of the key: its letters stand on one row, and are painted cell by cell.
+/// Whether the terminal received the key, as bytes or cell by cell.
 fn sees(pty: &Pty) -> bool {
     let rows = pty.text().contains("a1B2c3D4e5F6");
     rows || String::from_utf8_lossy(&pty.sent()).contains("a1B2c3D4e5F6")
@@ -40,7 +41,7 @@ fn adr_boundaries_no_secret_reaches_the_terminal_and_the_model_is_sent_what_it_w
         pty.see(&format!("Read: {}", if is_covered { mark } else { "ghp_a1B2c3D4e5F6" }));
         assert_eq!(sees(&pty), !is_covered, "{}", pty.text());
         assert_eq!(script.results(), [format!("Read: {}\n", key())]);
-        // A file that others may read has them covered whatever the screen shows; one for oneself is whole.
+        // An export with `--mask` is masked whatever the screen shows. Other exports are not.
         for (line, is_whole) in [("/export all.md", true), ("/export shared.md --mask", false)] {
             pty.line(line);
             let name = line.split(' ').nth(1).unwrap_or_default();
@@ -53,7 +54,8 @@ fn adr_boundaries_no_secret_reaches_the_terminal_and_the_model_is_sent_what_it_w
         }
         pty.press(CTRL_D);
         assert!(pty.end().success());
-        // The conversation was kept as it was: what is shown of it is covered again, what is sent is not.
+        // The conversation is stored without a mask. Its display is masked again, and its requests
+        // are not.
         let config = script.path("config.toml").display().to_string();
         let begin = Begin { env: &[("ODD_NAME", "a-key")], ..Begin::default() };
         let mut pty = Pty::begin(&place, &["--continue", "--config", &config], &begin);
@@ -70,7 +72,7 @@ fn adr_boundaries_no_secret_reaches_the_terminal_and_the_model_is_sent_what_it_w
     }
 }
 
-/// The title of a conversation is what somebody said first, and stands in the list and above what was opened.
+/// Checks a title with a secret, in the list and above the opened conversation.
 fn titles(place: &Place, config: &str, mark: &str, is_covered: bool) {
     let (file, title) = (place.folder().join("all.md"), format!("About {}", key()));
     let file = file.display().to_string();

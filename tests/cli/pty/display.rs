@@ -1,12 +1,12 @@
-//! How thoughts are shown where the configuration says so under a model too: what was saved is what holds after a restart, on
-//! the screen, in the settings and in the file.
+//! The display of thoughts if the configuration also sets it for a model. A saved choice holds
+//! after a restart, on the screen, in the settings and in the file.
 
 use super::paced::Paced;
 use super::{Begin, CTRL_T, ESC, Pty};
 use crate::place::Place;
 use std::time::Instant;
 
-/// What the configuration says under the models, and the name of one that says something.
+/// Three forms of a model's own setting.
 const FORMS: [&str; 3] = [
     "[models.own]\nprovider = \"paced\"\nmodel = \"m\"\n[models.own.reasoning]\ndisplay = \"show\"\n",
     "[models]\nown = { provider = \"paced\", model = \"m\", reasoning = { display = \"show\" } }\n",
@@ -20,7 +20,7 @@ struct Desk {
 }
 
 impl Desk {
-    /// The setting by every way there is to ask for it, and the transcript.
+    /// Checks the setting in every place that shows it.
     #[track_caller]
     fn holds(&self, model: &str, display: &str) {
         self.pty.line("/set reasoning.display");
@@ -38,7 +38,7 @@ impl Desk {
         self.kept(model, display);
     }
 
-    /// What the configuration says.
+    /// Waits until the configuration has this value.
     #[track_caller]
     fn kept(&self, model: &str, display: &str) {
         let args = ["settings", "--json", "-m", model, "--config", &self.config];
@@ -47,7 +47,7 @@ impl Desk {
             let all = settings.as_array().unwrap();
             all.iter().find(|it| it["key"] == "reasoning.display").unwrap()["value"].clone()
         };
-        // The file is written beside the screen.
+        // The file is written in the background.
         let began = Instant::now();
         while kept() != display {
             assert!(began.elapsed() < super::PATIENCE, "{} in place of {display}", kept());
@@ -66,7 +66,7 @@ impl Desk {
     }
 }
 
-/// On a screen with room for everything that is said.
+/// Starts a chat on a large screen.
 #[track_caller]
 fn begin(place: &Place, args: &[&str]) -> Pty {
     let pty = Pty::begin(place, args, &Begin { size: (100, 120), ..Begin::default() });
@@ -100,11 +100,11 @@ fn oq2_what_was_saved_is_remembered_where_the_model_has_a_display_of_its_own() {
         desk.restart();
         assert!(!desk.pty.text().contains("a deep thought"), "{form}:\n{}", desk.pty.text());
         desk.holds("own", "off");
-        // Another model, and back: it says what the user said last.
+        // At another model and back, the user's last choice holds.
         desk.pty.line("/model sim/default");
         desk.pty.see("now sim/default");
         desk.holds("sim/default", "off");
-        // What the session said holds for every model in it.
+        // A choice in the session holds for all its models.
         desk.pty.press(CTRL_T);
         desk.pty.see("a deep thought");
         desk.pty.line("/model own");

@@ -1,4 +1,4 @@
-//! However the program ends, the terminal is given back as it was.
+//! The program restores the terminal at every kind of end.
 
 use super::paced::Paced;
 use super::{Begin, CTRL_C, Pty};
@@ -24,7 +24,7 @@ fn a_signal_ends_it_with_the_terminal_as_it_was() {
         pty.signal(name);
         pty.end();
         pty.is_given_back();
-        // What came until then is kept.
+        // The part that arrived is stored.
         let mut pty = Pty::chat(&place, &["--config", &config, "--continue"]);
         pty.see("half a thou");
         pty.leave();
@@ -99,7 +99,7 @@ fn failing(status: u16) -> (String, Arc<AtomicUsize>) {
     (url, count)
 }
 
-/// Waits until the screen says this, wherever its lines break.
+/// Waits until the screen has this text, with any line breaks.
 #[track_caller]
 fn says(pty: &Pty, text: &str) {
     pty.wait(text, |screen| {
@@ -134,7 +134,7 @@ fn b_9_each_failure_says_what_it_is_and_retry_asks_again() {
         pty.see_no("esc stops");
         pty.leave();
     }
-    // Nobody is there at all: the wait is counted down.
+    // No server listens, so that the chat counts the wait down.
     let place = Place::new("fails-refused");
     let config = place.write("own.toml", &own("http://127.0.0.1:9/v1"));
     let begin = Begin { size: (100, 40), env: &[("OWN_KEY", "k")], ..Begin::default() };

@@ -1,4 +1,4 @@
-//! What cannot be undone is asked for on a terminal: by its name, and nothing but a yes does it.
+//! On a terminal, deletions ask first. The question names the target, and only a yes deletes it.
 
 use super::{Begin, CTRL_D, ENTER, Pty};
 use crate::place::Place;
@@ -11,7 +11,7 @@ fn session(place: &Place) -> String {
     list[0]["id"].as_str().unwrap().to_owned()
 }
 
-/// Answers the question of this command, and says whether it succeeded and what the screen showed.
+/// Answers the question of this command. Returns whether it succeeded, and the screen.
 fn asked(place: &Place, args: &[&str], answer: &str) -> (bool, String) {
     let begin = Begin { size: (200, 24), ..Begin::default() };
     let mut pty = Pty::run(place, args, &begin);

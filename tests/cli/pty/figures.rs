@@ -1,5 +1,5 @@
-//! How long a person waits: for the first frame, and for a letter while the model talks fast. The figures are printed;
-//! the limits are far beyond them, for an unoptimised program on a machine that is busy with much else.
+//! The times that a person waits: for the first frame, and for a letter while the model talks fast.
+//! The tests print them. The limits are much larger, for an unoptimised program on a busy machine.
 
 use super::paced::Paced;
 use super::{Begin, CTRL_C, Pty};
@@ -95,7 +95,8 @@ fn err_003_a_long_thought_costs_memory_in_proportion() {
         let paced = Paced::start();
         let config = place.write("own.toml", &paced.config());
         let mut pty = Pty::chat(&place, &["--config", &config]);
-        // A count is there once the tables of the tokenizer are, which take more than a thought does.
+        // A count is there once the tables of the tokenizer are, which take more than a thought
+        // does.
         pty.see("/?");
         pty.line("go");
         paced.asked(1);
@@ -114,6 +115,7 @@ fn err_003_a_long_thought_costs_memory_in_proportion() {
     }
     let [one, two, four] = most[..] else { panic!("three sizes") };
     let (first, second) = (two.saturating_sub(one), four.saturating_sub(two));
-    // Twice as much more text may cost twice as much more memory, give or take what allocators keep.
+    // Twice as much more text may cost twice as much more memory, give or take what allocators
+    // keep.
     assert!(second < first * 3 + 32_000, "{most:?}");
 }

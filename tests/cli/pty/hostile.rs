@@ -1,8 +1,8 @@
-//! Whatever a model says, no control byte of it reaches the terminal: every sequence of `fixtures/hostile` through the
-//! built program, in thoughts, text, names of tools, their arguments, titles and errors.
+//! No control byte of a model reaches the terminal: every sequence of `fixtures/hostile` goes
+//! through the built program in thoughts, text, names and arguments of tools, titles and errors.
 //!
-//! The bytes that the terminal was sent are compared with those of the same session in which the model says the pictures
-//! of its control characters from the start.
+//! The test compares the bytes at the terminal with a session whose model sends the pictures of its
+//! control characters from the start.
 
 use super::{Begin, Pty};
 use crate::hostile::{chunk, sequences};
@@ -36,7 +36,8 @@ fn end(why: &str) -> String {
     chunk(&json!({}), &json!(why)) + "data: [DONE]\n\n"
 }
 
-/// All of it as thoughts, text, names of tools, an argument of a tool, and arguments that are no JSON.
+/// All of it as thoughts, text, names of tools, an argument of a tool, and arguments that are no
+/// JSON.
 fn everything(said: &[String]) -> String {
     let mut stream = String::new();
     for said in marked('t', said) {
@@ -60,7 +61,7 @@ fn text(text: &str) -> String {
     chunk(&json!({"content": text}), &Value::Null) + &end("stop")
 }
 
-/// The bytes that the terminal was sent, and every row of a transcript or a list that was on it.
+/// The bytes at the terminal, and every row of a transcript or a list that it showed.
 fn session(name: &str, said: &[String]) -> (Vec<u8>, BTreeSet<String>) {
     let place = Place::new(name);
     let all = said.join("\n");
@@ -125,7 +126,7 @@ fn titled(place: &Place, titles: &[String]) {
     });
 }
 
-/// Goes through the whole transcript from its beginning; gives every row.
+/// Goes through the whole transcript from its beginning. Returns every row.
 fn pages(pty: &Pty) -> BTreeSet<String> {
     let mut before = shown(pty);
     let mut seen: BTreeSet<String> = before.iter().cloned().collect();
@@ -142,7 +143,7 @@ fn pages(pty: &Pty) -> BTreeSet<String> {
     }
 }
 
-/// A whole frame was the last thing that the terminal was sent; to be asked while it is looked at.
+/// Whether the terminal has just received a whole frame. Called while the screen is locked.
 fn is_whole(pty: &Pty) -> bool {
     pty.sent().ends_with(WHOLE)
 }
@@ -157,8 +158,8 @@ fn rows(screen: &vt100::Screen) -> Vec<String> {
     all.take(usize::from(SIZE.1) - CHROME).map(|row| row.trim().to_owned()).collect()
 }
 
-/// What steers the terminal in what it was sent: colours and styles, everything else in its order, and positions are
-/// left out. Whatever else is a control character is none of ours.
+/// The escape sequences at the terminal, without positions: styles as a set, all others in their
+/// order. Panics at any other control character.
 fn steering(sent: &[u8]) -> (BTreeSet<String>, Vec<String>) {
     let text = std::str::from_utf8(sent).expect("only whole characters are written");
     let (mut styles, mut others) = (BTreeSet::new(), Vec::new());

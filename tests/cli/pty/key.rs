@@ -1,5 +1,5 @@
-//! The first conversation of a user who has a key: it is in the environment, and the address in the configuration is that
-//! of a strict simulated provider behind a socket.
+//! The first conversation of a user with a key in the environment. The configured address leads to
+//! a strict simulated provider behind a socket.
 
 use super::{Begin, Pty};
 use crate::place::Place;
@@ -15,7 +15,7 @@ fn with_a_key_the_real_provider_is_asked_over_its_address() {
     let config = place.write("own.toml", &config);
     let env = [("MOONSHOT_API_KEY", "sk-a-key-of-a-user")];
     let begin = Begin { env: &env, ..Begin::default() };
-    // No model is named: the key says whose it is.
+    // No model is named, so that the key selects the provider.
     let mut pty = Pty::begin(&place, &["--config", &config], &begin);
     pty.see("You talk to moonshotai/kimi-k3 (MOONSHOT_API_KEY is set).");
     assert!(!pty.text().contains("simulated"), "{}", pty.text());
@@ -42,7 +42,7 @@ fn without_the_key_of_the_model_its_name_is_said_and_nothing_is_sent() {
     let mut pty = Pty::chat(&place, &["--config", &config]);
     pty.line("Hello?");
     pty.see("MOONSHOT_API_KEY");
-    // The question stands in the composer again; it is taken back first.
+    // The question is back in the composer, and is deleted first.
     pty.press("\x15");
     pty.leave();
 }

@@ -1,4 +1,4 @@
-//! No key is lost or changes its place, whenever it is typed and whatever the terminal says meanwhile.
+//! No key press is lost or moved, at any time and with any bytes of the terminal in between.
 
 use super::session::is_thought;
 use super::{Begin, CTRL_D, Pty, find};
@@ -9,7 +9,8 @@ const TYPED: &str = "every key counts, 1 and all";
 
 #[test]
 fn keys_typed_at_any_moment_of_the_start_are_in_the_composer() {
-    // A terminal that answers the question for its background, one that does not, and none to ask.
+    // A terminal that answers the query for its background, a silent one, and a dumb one without a
+    // query.
     let terminals =
         [(Some("1414/1414/1818"), "xterm-256color"), (None, "xterm-256color"), (None, "dumb")];
     for (background, term) in terminals {
@@ -72,7 +73,7 @@ fn a_late_answer_about_the_background_is_heard_and_not_typed() {
     let after = pty.cell("The user says:");
     is_thought(&after, light);
     assert_ne!(after.fgcolor(), before.fgcolor());
-    // What looks like the beginning of an answer is the user's word after it came.
+    // After the answer, a text like its beginning belongs to the user.
     pty.press("\u{1b}]");
     pty.press("1");
     pty.see("› before1");

@@ -1,4 +1,4 @@
-//! C-6: the program is killed at any moment, and nothing that was said is lost.
+//! C-6: the program is killed at any moment, and no finished text is lost.
 
 use super::paced::Paced;
 use super::{CTRL_D, Pty};
@@ -26,7 +26,8 @@ fn c_6_a_killed_chat_loses_nothing_that_was_said() {
         let paced = Paced::start();
         let config = place.write("own.toml", &paced.config());
         let mut pty = Pty::chat(&place, &["--config", &config]);
-        // What was finished before the kill must be there to the letter; what streams, as far as it was kept by then.
+        // Finished turns must be there completely, and the streaming one as far as it was stored by
+        // then.
         let rounds = random(&mut seed) % 3;
         let mut said = Vec::new();
         for round in 0..rounds {
@@ -57,7 +58,8 @@ fn c_6_a_killed_chat_loses_nothing_that_was_said() {
         }
         let last = streamed.rsplit(' ').next().unwrap().to_owned();
         pty.see(&last);
-        // Half of them are killed when all of it is kept, which comes by itself; the others at once.
+        // Every second kill waits until everything is stored, which happens by itself. The others
+        // come at once.
         let is_late = kill % 2 == 0;
         if is_late {
             let began = Instant::now();
@@ -79,7 +81,7 @@ fn c_6_a_killed_chat_loses_nothing_that_was_said() {
             assert!(shown.contains(&streamed), "{streamed} of kill {kill} is lost:\n{shown}");
         }
     }
-    // Everything can be gone on with.
+    // Every conversation can be continued.
     let paced = Paced::start();
     let config = place.write("own.toml", &paced.config());
     let mut pty = Pty::chat(&place, &["--config", &config, "--continue"]);
@@ -90,7 +92,7 @@ fn c_6_a_killed_chat_loses_nothing_that_was_said() {
     assert_eq!(list.json().as_array().unwrap().len(), kills());
 }
 
-/// The latest conversation, as it is kept.
+/// The latest conversation, as it is stored.
 fn latest(place: &Place, config: &str) -> String {
     let list = place.think(&["sessions", "list", "--json", "--config", config]).json();
     let id = list[0]["id"].as_str().unwrap().to_owned();

@@ -1,5 +1,5 @@
-//! `think chat` with tools of MCP servers: one of the official Rust SDK always, one of the official Python package where
-//! it is installed.
+//! `think chat` with tools of MCP servers: one of the official Rust SDK always, one of the official
+//! Python package if it is installed.
 
 use super::{CTRL_D, Pty};
 use crate::mcp::{over_http, runtime, small, stdio};
@@ -12,14 +12,15 @@ use std::time::{Duration, Instant};
 
 const PYTHON: &str = include_str!("mcp_server.py");
 
-/// A conversation in which the model asks the server's tool, the user allows it, and the result goes back.
+/// A conversation in which the model asks the server's tool, the user allows it, and the result
+/// goes back.
 fn converse(name: &str, config: &str) {
     let asks = json!([call("a", "mcp__small__weather", &json!({"city": "Oslo"}))]);
     let script = Scripted::new(name, vec![asks, json!("it rains there")], config);
     let place = Place::new(name);
     let mut pty = Pty::scripted(&place, &script);
     pty.line("What is the weather in Oslo?");
-    // A server's tool is asked for like everything that may change something.
+    // A server's tool needs permission, like each tool that may change something.
     pty.see("always in this session");
     assert!(pty.text().contains("weather"), "{}", pty.text());
     pty.answer("y");
@@ -41,7 +42,8 @@ fn a_server_that_is_a_program_is_used_in_a_conversation() {
     std::fs::remove_file(farewell).unwrap();
 }
 
-/// A shell around the server that ignores every signal that can be ignored, and the end of its input.
+/// A shell around the server that ignores every signal that can be ignored, and the end of its
+/// input.
 #[cfg(target_os = "linux")]
 fn stubborn(place: &Place) -> String {
     let server = stdio(&place.file("farewell"));
@@ -64,7 +66,7 @@ fn a_killed_chat_leaves_no_server_behind_that_ignores_the_end_of_its_input() {
     pty.answer("y");
     pty.see("it rains there");
     let id = std::fs::read_to_string(place.file("process")).unwrap();
-    // One that has ended, and that nobody asked about yet, is a zombie.
+    // An ended process is a zombie until its parent asks for its status.
     let runs = || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", id.trim())).unwrap_or_default();
         stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))

@@ -220,7 +220,8 @@ impl Pty {
         self.press(ENTER);
     }
 
-    /// Answers a tool's question as soon as it accepts keys. A letter counts only if no other key follows it.
+    /// Answers a tool's question as soon as it accepts keys. A letter counts only if no other key
+    /// follows it.
     #[track_caller]
     pub(crate) fn answer(&self, key: &str) {
         self.see("always in this session");
@@ -346,7 +347,8 @@ impl Pty {
         status
     }
 
-    /// Checks that the program has restored the terminal: screen, cursor, mouse, keyboard and line editing.
+    /// Checks that the program has restored the terminal: screen, cursor, mouse, keyboard and line
+    /// editing.
     #[track_caller]
     pub(crate) fn is_given_back(&self) {
         let parser = self.parser();

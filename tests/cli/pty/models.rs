@@ -48,7 +48,7 @@ fn head(stream: &TcpStream) -> String {
 fn the_picker_lists_a_provider_of_the_users_own() {
     let place = Place::new("own-models");
     let listing = Listing::start(&["small", "large"]);
-    // One that accepts and says nothing holds nobody up for long.
+    // A server that accepts a connection and sends no answer delays the list only for a short time.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let config = format!(
         "default_model = \"sim/default\"\n\
@@ -67,7 +67,7 @@ fn the_picker_lists_a_provider_of_the_users_own() {
     for (name, detail) in [
         ("my-vllm/small", "its key is set"),
         ("my-vllm/large", "its key is set"),
-        // By the rules of the one that it extends, and what is missing is said.
+        // The entry has the rules of the provider that it extends, and reports the missing key.
         ("beside/kimi-k3", "needs a key; set `BESIDE_KEY`"),
         // Configured is not the same as having a key.
         ("zai/glm-5.3", "configured, without a key"),

@@ -22,11 +22,11 @@ fn a_click_opens_one_thought_and_it_stays_open() {
     }
     let text = pty.text();
     assert!(!text.contains("amber thought") && !text.contains("basalt thought"), "{text}");
-    // The first one on the screen is that of the first answer.
+    // The first block on the screen belongs to the first answer.
     pty.click("Thought for");
     pty.see("amber thought");
     assert!(!pty.text().contains("basalt thought"), "{}", pty.text());
-    // What is said about all of them takes that back: the last word counts.
+    // A command for all blocks overrides the click, because the last order counts.
     for (line, said) in [("/thinking off", "hidden"), ("/thinking collapsed", "collapsed")] {
         pty.line(line);
         pty.see(&format!("Thinking blocks: {said}"));

@@ -1,4 +1,4 @@
-//! A provider that says a piece of its answer when the test tells it to.
+//! A provider that sends each piece of its answer on command.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -69,7 +69,7 @@ impl Paced {
         self.finish("tool_calls");
     }
 
-    /// What it counted.
+    /// Sends the usage.
     pub(crate) fn count(&self, input: u64, output: u64) {
         let usage = json!({"prompt_tokens": input, "completion_tokens": output});
         self.chunk(&json!({"model": "m", "choices": [], "usage": usage}));
@@ -96,7 +96,8 @@ impl Paced {
         self.pieces.send(Piece::Say(format!("data: {chunk}\n\n"))).unwrap();
     }
 
-    /// Waits for this request, counted from 1, and gives its body. What is said next is its answer.
+    /// Waits for this request, counted from 1, and returns its body. The next pieces are its
+    /// answer.
     #[track_caller]
     pub(crate) fn asked(&self, number: usize) -> Value {
         let began = Instant::now();
@@ -109,7 +110,7 @@ impl Paced {
         }
     }
 
-    /// Waits until so many clients have closed their connection before the end of their answer.
+    /// Waits until `number` clients have closed their connection before the end of their answer.
     #[track_caller]
     pub(crate) fn left(&self, number: usize) {
         let began = Instant::now();
@@ -120,7 +121,7 @@ impl Paced {
     }
 }
 
-/// Answers one request; breaks where the client went away before the end of its answer.
+/// Answers one request. Breaks if the client closes before the end of its answer.
 fn serve(stream: TcpStream, kept: &Mutex<Vec<Value>>, queue: &Receiver<Piece>) -> ControlFlow<()> {
     let Some(mut stream) = hear(stream, kept) else { return ControlFlow::Continue(()) };
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
@@ -135,7 +136,7 @@ fn serve(stream: TcpStream, kept: &Mutex<Vec<Value>>, queue: &Receiver<Piece>) -
                     return ControlFlow::Break(());
                 }
             }
-            // A client that has gone hears no more; what comes next is for the next one.
+            // If the client has closed, the next pieces are for the next client.
             Err(RecvTimeoutError::Timeout) if !matches!(stream.peek(&mut [0]), Ok(0)) => {}
             Err(RecvTimeoutError::Timeout) => return ControlFlow::Break(()),
             Ok(Piece::End) | Err(RecvTimeoutError::Disconnected) => {

@@ -48,12 +48,12 @@ fn blesses() -> bool {
     std::env::var_os("BLESS").is_some()
 }
 
-/// How long the picture may take to be the one that is kept; a new one is never that.
+/// The time for the picture to equal the stored one. With `BLESS=1` it never does.
 fn patience() -> Duration {
     if blesses() { Duration::from_secs(1) } else { super::PATIENCE }
 }
 
-/// The picture without how long anything took, without what turns, and without the count, which follows a moment later.
+/// The picture without durations, spinners, and the count, which follows a moment later.
 fn steady(svg: &str) -> String {
     let is_turning = |char: char| ('⠀'..='⣿').contains(&char);
     let grounds: Vec<String> =
@@ -77,7 +77,8 @@ fn steady(svg: &str) -> String {
     lines
 }
 
-/// Where the rectangles behind a text stand, as they say it; those behind a time are as wide as it is.
+/// The vertical position of the rectangles behind a text. The width of those behind a duration
+/// changes with it.
 fn ground(text: &str) -> Option<String> {
     let (_, behind) = text.split_once(" y=\"")?;
     let base: usize = behind.split_once('"')?.0.parse().ok()?;

@@ -9,7 +9,7 @@ const CTRL_O: &str = "\u{f}";
 const CTRL_R: &str = "\u{12}";
 const CTRL_Z: &str = "\u{1a}";
 
-/// A chat with a provider that answers as the test says.
+/// A chat with a provider whose answers the test writes.
 fn chat(name: &str, env: &[(&str, &str)]) -> (Place, Paced, Pty) {
     let (place, paced) = (Place::new(name), Paced::start());
     let config = place.write("own.toml", &paced.config());
@@ -184,7 +184,7 @@ fn leaving_says_how_to_continue() {
     let mut pty = Pty::run(&place, &args, &Begin::default());
     pty.see("because");
     pty.leave();
-    // Without a message there is nothing to continue.
+    // Without a message the chat names no conversation to continue.
     let config = place.file("own.toml");
     let mut pty = Pty::chat(&place, &["--config", &config]);
     pty.leave();

@@ -1,4 +1,5 @@
-//! A whole session: start, tools, thoughts that are shown and hidden, another size, an interrupt, going on later.
+//! A whole session: start, tools, thoughts that are shown and hidden, another size, an interrupt,
+//! going on later.
 
 use super::paced::Paced;
 use super::{Begin, CTRL_C, CTRL_L, CTRL_T, ESC, Pty, find};
@@ -85,7 +86,7 @@ fn a_first_conversation_with_tools_works_without_a_key() {
     pty.line("Read needle.txt.");
     pty.see("✓ read_file");
     pty.see("the needle is blue");
-    // What changes something is asked first, and `n` is heard.
+    // A tool that may change something asks first. Here the answer is no.
     pty.line("Run the shell command `echo hi > made.txt`.");
     pty.answer("n");
     pty.see("⊘ shell");
@@ -111,7 +112,7 @@ fn q2_phase1_thoughts_are_toggled_before_during_and_after_the_stream_and_oq2_the
     pty.see("Thinking for");
     pty.see("tokens");
     assert!(!pty.text().contains("a first deep thought"));
-    // During: what came already is there at once.
+    // During: the text so far appears at once.
     pty.press(CTRL_T);
     pty.see("a first deep thought");
     pty.see("Thinking blocks: shown");
@@ -132,7 +133,7 @@ fn q2_phase1_thoughts_are_toggled_before_during_and_after_the_stream_and_oq2_the
     pty.line(":thinking");
     pty.see("Thinking blocks: hidden");
     pty.see_no("a first deep thought");
-    // Nothing of it is written down but what the user asks for.
+    // The configuration file changes only when the user saves.
     let kept = || std::fs::read_to_string(&config).unwrap();
     assert!(!kept().contains("display"), "{}", kept());
     pty.line("/thinking save");
@@ -254,7 +255,7 @@ fn settings_show_old_and_new_and_a_bad_value_says_what_is_allowed() {
     paced.say("third");
     paced.end();
     pty.see("third");
-    // Nothing of a thought is on the screen that is not to be in the answer.
+    // The setting also hides thoughts on the screen.
     assert!(pty.text().contains("a thought to leave out"));
     pty.line("/set reasoning.includeInResponse false");
     pty.see_no("a thought to leave out");
@@ -276,7 +277,7 @@ fn the_configuration_holds_in_chat_prices_limits_servers_and_the_threshold() {
            [chat]\ncompress_at = 55\n[mcp.ghost]\ncommand = [\"/nowhere/at-all\"]\n";
     let config = place.write("own.toml", &config);
     let mut pty = Pty::chat(&place, &["--config", &config]);
-    // A server that does not start is said on the screen, and nothing else breaks.
+    // The screen reports a server that does not start. Everything else works.
     pty.see("ghost");
     assert!(!pty.text().contains('$'), "what is not known is not 0");
     pty.line("one");
@@ -292,7 +293,7 @@ fn the_configuration_holds_in_chat_prices_limits_servers_and_the_threshold() {
     pty.see("the limit of 1 requests per minute is reached");
     pty.press(ESC);
     pty.see("interrupted");
-    // What was sent in this session is what Up gives back.
+    // Up recalls the messages of this session.
     pty.press("\u{1b}[A");
     pty.see("› two");
     pty.press("\u{1b}[A\u{1b}[A");

@@ -1,4 +1,4 @@
-//! What is typed or pasted goes where its writer meant it to go.
+//! Typed and pasted text goes to the place that the user meant.
 
 use super::paced::Paced;
 use super::{CALM, ENTER, Pty};
@@ -38,7 +38,7 @@ fn b_1_what_is_being_typed_allows_nothing() {
     pty.press(", and");
     pty.see("› yes, anyway, and");
     pty.press(ENTER);
-    // It waits for its turn; the question is still there, and nothing was run.
+    // The message waits for its turn. The question is still open, and the command did not run.
     pty.see_no("yes, anyway");
     pty.see("always in this session");
     assert!(!place.folder().join("made.txt").exists());

@@ -5,7 +5,7 @@ use super::paced::Paced;
 use crate::place::Place;
 use serde_json::Value;
 
-/// It is asked for this, without thinking.
+/// Checks that this model gets the request for this purpose, with thinking off.
 #[track_caller]
 fn is_aside(body: &Value, what: &str) {
     assert_eq!(body["model"], "deepseek-v4-pro");

@@ -1,5 +1,5 @@
-//! A whole session in one go: start, tools, thoughts toggled before, during and after the stream, other sizes, an
-//! interrupt, the end, going on later.
+//! A whole session in one go: start, tools, thoughts toggled before, during and after the stream,
+//! other sizes, an interrupt, the end, going on later.
 
 use super::paced::Paced;
 use super::session::{DARK, is_thought};

@@ -1,4 +1,4 @@
-//! The context window of a model that nothing is known about is learned from its server, behind the first answer.
+//! The context window of an unknown model is learned from its server, after the first answer.
 
 use super::Pty;
 use crate::place::Place;
@@ -7,7 +7,8 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-/// A server that answers every question and tells about itself at one place; the lines that it was asked with.
+/// A server that answers every question and describes itself at one path. Also returns the request
+/// lines.
 fn server(place: &'static str, about: &'static str) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -39,7 +40,7 @@ fn server(place: &'static str, about: &'static str) -> (String, Arc<Mutex<Vec<St
                 "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
                 answer.len()
             );
-            // Whoever asked may be gone.
+            // The client may have left.
             drop(reader.into_inner().write_all((head + &answer).as_bytes()));
         }
     });

@@ -1,4 +1,5 @@
-//! A prompt on the command line of a terminal: `think` without a command, and an answer formatted as Markdown.
+//! A prompt on the command line of a terminal: `think` without a command, and an answer formatted
+//! as Markdown.
 
 use super::paced::Paced;
 use super::{Begin, Pty};

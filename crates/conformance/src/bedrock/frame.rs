@@ -1,15 +1,15 @@
-//! The binary event stream of AWS: prelude, headers, payload, and two checksums.
+//! Writes the binary event stream of AWS. A message has a prelude, headers, a payload and two
+//! checksums.
 
 use serde_json::Value;
 
-/// An event with that name.
 pub(super) fn event(name: &str, payload: &Value) -> Vec<u8> {
     let headers =
         [(":event-type", name), (":content-type", "application/json"), (":message-type", "event")];
     message(&headers, payload)
 }
 
-/// An exception that ends the stream.
+/// An exception event. It ends the stream.
 pub(super) fn exception(name: &str, payload: &Value) -> Vec<u8> {
     let headers = [
         (":exception-type", name),
@@ -46,7 +46,7 @@ fn length(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-/// The checksum of IEEE 802.3, bit by bit: the frames are small.
+/// CRC-32 of IEEE 802.3, computed bit by bit because the frames are small.
 fn crc32(bytes: &[u8]) -> u32 {
     let mut state = u32::MAX;
     for byte in bytes {

@@ -1,4 +1,5 @@
-//! Claude behind Bedrock's Converse: the rules of the Messages API in AWS shapes, streamed as binary events.
+//! Claude behind Bedrock's Converse: the rules of the Messages API in AWS shapes. Streams are
+//! binary events.
 
 mod frame;
 mod translate;
@@ -10,7 +11,6 @@ use crate::messages::{self, MANUAL, Reply};
 use crate::pieces::pieces;
 use crate::reply::{Answer, Refusal, Visit};
 
-/// Answers a request to the simulator.
 pub(crate) fn answer(visit: &mut Visit<'_>) -> Result<Answer, Refusal> {
     let route = visit.route.strip_prefix("/model/").and_then(|rest| rest.rsplit_once('/'));
     match (visit.request.method.as_str(), route) {
@@ -24,7 +24,7 @@ pub(crate) fn answer(visit: &mut Visit<'_>) -> Result<Answer, Refusal> {
     }
 }
 
-/// A refusal in the body of AWS.
+/// A refusal with the error body of AWS.
 pub(crate) fn refusal(status: u16, text: &str) -> Refusal {
     let kind = match status {
         401 | 403 => "AccessDeniedException",
@@ -37,7 +37,7 @@ pub(crate) fn refusal(status: u16, text: &str) -> Refusal {
     Refusal { status, text: text.to_owned(), body: json!({"__type": kind, "message": text}) }
 }
 
-/// A request without a credential.
+/// The refusal of a request without a credential.
 pub(crate) fn unauthorised() -> Refusal {
     refusal(401, "Missing Authentication Token")
 }
@@ -92,7 +92,8 @@ fn events(reply: &Reply) -> Answer {
     }
 }
 
-/// Only tool calls are announced; text and thoughts begin with their first delta.
+/// The events of one block. Only a tool call has a start event; text and thoughts begin with their
+/// first delta.
 fn block_events(index: usize, block: &Value) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     let delta = |delta: Value| {

@@ -1,10 +1,12 @@
-//! Converse in the shapes of Messages and back, so that the same judge reads both.
+//! Translates Converse to Messages and back, so that one judge reads both.
 
 use serde_json::{Map, Value, json};
 
 use crate::json::Keyed;
 
-/// The request as Messages would have it, and its beta flags; an error is the sentence to refuse with.
+/// The same request for Messages, and its beta flags.
+///
+/// An error is the sentence of the refusal.
 pub(super) fn request(model: &str, body: &Value, stream: bool) -> Result<(Value, String), String> {
     let mut messages = Vec::new();
     for (place, message) in body.at("messages").as_array().into_iter().flatten().enumerate() {
@@ -74,7 +76,7 @@ fn tools(config: &Value, out: &mut Map<String, Value>) {
     }
 }
 
-/// A content block as Messages would have it.
+/// Translates a content block of Converse to Messages. Returns `None` for an unknown block.
 fn inward(block: &Value) -> Option<Value> {
     let (kind, value) = block.as_object()?.iter().next()?;
     match kind.as_str() {
@@ -112,7 +114,7 @@ fn inward(block: &Value) -> Option<Value> {
     }
 }
 
-/// A block of an answer as Converse has it.
+/// Translates a block of an answer from Messages to Converse.
 pub(super) fn block(block: &Value) -> Value {
     match block.at("type").as_str() {
         Some("thinking") => {
@@ -129,7 +131,7 @@ pub(super) fn block(block: &Value) -> Value {
     }
 }
 
-/// Bedrock's look of a call id.
+/// The call id in Bedrock's form.
 pub(super) fn tool_id(block: &Value) -> String {
     let id = block.at("id").as_str().unwrap_or_default();
     format!("tooluse_{}", id.trim_start_matches("toolu_"))

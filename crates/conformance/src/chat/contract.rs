@@ -1,4 +1,4 @@
-//! The rule about thoughts in the history: what is demanded, what is refused, what is silently lost.
+//! The rule about thoughts in the history: demanded, refused, or silently lost.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::log::ThoughtState;
 use crate::mind::{Verdict, Visible, judge};
 use crate::reply::{Refusal, Visit};
 
-/// Notes every thought of the request in the log, then applies the rule.
+/// Logs every thought of the request, then applies the rule.
 pub(super) fn enforce(
     visit: &mut Visit<'_>,
     dialect: &ChatDialect,
@@ -59,7 +59,7 @@ pub(super) fn enforce(
     }
 }
 
-/// What a message carries in the field that the provider reads.
+/// The thought of a message, in the field that the provider reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
     Nothing,
@@ -70,7 +70,8 @@ fn look(visit: &mut Visit<'_>, dialect: &ChatDialect, place: usize, message: &Me
     if message.role != Role::Assistant {
         return Found::Nothing;
     }
-    // The model read its thought without the words before its calls.
+    // The mark of the thought was made with the preamble. A client must drop the preamble or the
+    // thought, see `apart`.
     let is_apart = dialect.contract == Contract::Apart && !message.calls.is_empty();
     let text = if is_apart { PREAMBLE } else { message.text.as_str() };
     let visible = Visible::of(text, message.calls.iter().map(|(_, call)| call));
@@ -105,7 +106,7 @@ fn reads(carrier: Carrier, field: &str) -> bool {
             && matches!(field, "reasoning_details" | "reasoning_content")
 }
 
-/// All thoughts of a message, whatever field they travel in.
+/// All thoughts of a message, from any field.
 fn thoughts(raw: &Value) -> Vec<(&'static str, String)> {
     let mut out = Vec::new();
     for field in ["reasoning_content", "reasoning"] {
@@ -135,7 +136,7 @@ fn thoughts(raw: &Value) -> Vec<(&'static str, String)> {
     out
 }
 
-/// Kimi K2 stops calling tools when the history lacks its own id form.
+/// Logs call ids in a foreign form. Kimi K2 stops calling tools if the history has such ids.
 fn counted_ids(visit: &mut Visit<'_>, dialect: &ChatDialect, place: usize, message: &Message) {
     if dialect.ids != super::Ids::Counted {
         return;
@@ -165,7 +166,7 @@ fn tool_calls(
         if message.role != Role::Assistant || message.calls.is_empty() {
             continue;
         }
-        // One blank is the least that Kimi takes; absent, null and "" all count as missing.
+        // Kimi accepts a single blank. A field that is absent, null or "" counts as missing.
         if message.raw.at("reasoning_content").as_str().unwrap_or_default().is_empty() {
             let text = format!(
                 "thinking is enabled but reasoning_content is missing in assistant tool call message at index {place}"
@@ -197,9 +198,10 @@ fn tool_calls(
     Ok(())
 }
 
-/// DeepSeek: a turn in which tools were called keeps the field on all its assistant messages, for good. MiMo: on
-/// those with calls.
-/// The empty string is a value there; absent and null are not.
+/// Demands the field in every turn with tool calls, also in earlier turns.
+///
+/// DeepSeek demands it on all assistant messages of the turn, MiMo only on those with calls. An
+/// empty string is accepted; an absent field and null are not.
 fn tool_turns(dialect: &ChatDialect, request: &Request, indexed: bool) -> Result<(), Refusal> {
     let mut start = 0;
     let messages = &request.messages;
@@ -221,7 +223,8 @@ fn tool_turns(dialect: &ChatDialect, request: &Request, indexed: bool) -> Result
     Ok(())
 }
 
-/// The strictest reading of the same rule: every assistant message, with or without tools, and never blank.
+/// The strictest reading of DeepSeek's rule: every assistant message needs the field, with or
+/// without tools, and a blank text is refused.
 fn everywhere(dialect: &ChatDialect, request: &Request) -> Result<(), Refusal> {
     let blank = |message: &Message| {
         message.raw.at("reasoning_content").as_str().is_none_or(|text| text.trim().is_empty())
@@ -234,7 +237,7 @@ fn everywhere(dialect: &ChatDialect, request: &Request) -> Result<(), Refusal> {
     }
 }
 
-/// The rule of gpt-oss' template. A text counts unless it is empty.
+/// Applies the rule of gpt-oss' chat template. An empty text does not count.
 fn apart(dialect: &ChatDialect, request: &Request) -> Result<(), Refusal> {
     let is_said = |message: &Message, key: &str| {
         message.raw.at(key).as_str().is_some_and(|text| !text.is_empty())
@@ -267,7 +270,7 @@ fn not_passed_back(dialect: &ChatDialect, place: usize, indexed: bool) -> Refusa
     refusal(dialect, 400, &text)
 }
 
-/// Notes what a model without a hard rule has to do without.
+/// Logs a loss for each missing thought that the model would have read.
 fn lost(visit: &mut Visit<'_>, dialect: &ChatDialect, request: &Request, found: &[Found]) {
     let whole = dialect.reads_whole_history(&request.body);
     let loop_start =

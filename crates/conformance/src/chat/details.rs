@@ -13,7 +13,7 @@ use crate::seal::{Digest, Look, Seal};
 
 const FORMAT: &str = "anthropic-claude-v1";
 
-/// The signature of the plan's thought.
+/// Signs the thought of the plan.
 pub(super) fn signature(visit: &Visit<'_>, model: &str, plan: &Plan) -> String {
     let seal = Seal {
         text: digest(&plan.thought),
@@ -28,12 +28,12 @@ fn digest(text: &str) -> u64 {
     Digest::new("detail").text(text).finish()
 }
 
-/// A whole thought.
+/// The entry of a whole thought.
 pub(super) fn entry(text: &str, signature: &str) -> Value {
     json!({"type": "reasoning.text", "text": text, "signature": signature, "id": null, "format": FORMAT, "index": 0})
 }
 
-/// The thought in pieces; the signature follows on an entry of its own, without text.
+/// The entries of a streamed thought. Its signature comes last, on an entry without text.
 pub(super) fn deltas(reply: &Reply<'_>, thought: &str) -> Vec<Value> {
     let mut out: Vec<Value> = pieces(thought)
         .into_iter()
@@ -50,7 +50,7 @@ pub(super) fn deltas(reply: &Reply<'_>, thought: &str) -> Vec<Value> {
     out
 }
 
-/// The details of a message carry a signature.
+/// Whether the details of a message have a signature.
 pub(super) fn is_signed(raw: &Value) -> bool {
     let mut details = raw.at("reasoning_details").as_array().into_iter().flatten();
     details.any(|detail| {
@@ -58,7 +58,8 @@ pub(super) fn is_signed(raw: &Value) -> bool {
     })
 }
 
-/// Signed thoughts are unchanged, and the message that a tool loop continues has its own.
+/// Refuses changed signed thoughts, and a running tool loop whose latest message has no signed
+/// thought.
 pub(super) fn enforce(
     visit: &Visit<'_>,
     _: &ChatDialect,
@@ -89,7 +90,8 @@ pub(super) fn enforce(
     Ok(())
 }
 
-/// An entry of the stream that was not put together with its signature does not fit either.
+/// Whether the signature fits the text of its entry and the model of the request. It does not if a
+/// client left the pieces of a stream apart.
 fn fits(visit: &Visit<'_>, request: &Request, detail: &Value) -> bool {
     let signature = detail.at("signature").as_str().unwrap_or_default();
     let text = detail.at("text").as_str().unwrap_or_default();

@@ -1,27 +1,26 @@
-//! How the providers of the family differ, as data.
+//! The differences between the providers of the family, as data.
 
 use serde_json::Value;
 
 use crate::json::Keyed;
 
-/// One provider's way of speaking Chat Completions.
+/// The form of Chat Completions that one provider speaks.
 #[derive(Debug)]
 pub(crate) struct ChatDialect {
-    /// Whose error bodies and words.
+    /// The provider whose error bodies are used.
     pub(crate) house: House,
-    /// Where thoughts travel.
+    /// The field of thoughts.
     pub(crate) carrier: Carrier,
-    /// Which thoughts must or must not come back.
+    /// The rule about thoughts in the history.
     pub(crate) contract: Contract,
-    /// The look of call ids.
     pub(crate) ids: Ids,
-    /// Where usage stands in a stream.
+    /// The place of usage in a stream.
     pub(crate) usage: UsageAt,
-    /// How thinking is switched off.
+    /// The switch that turns thinking off.
     pub(crate) switch: Switch,
 }
 
-/// The provider whose error bodies are used.
+/// A provider, for its error bodies and its small deviations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum House {
     Kimi,
@@ -40,18 +39,19 @@ pub(crate) enum House {
     Google,
 }
 
-/// Where a thought stands in an answer and in the history.
+/// The field of a thought, in an answer and in the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Carrier {
-    /// `reasoning_content` beside `content`.
+    /// `reasoning_content`, next to `content`.
     ReasoningContent,
-    /// `reasoning` beside `content`.
+    /// `reasoning`, next to `content`.
     Reasoning,
-    /// `<think>` at the head of `content`, or `reasoning_details` with `reasoning_split`.
+    /// `<think>` tags at the start of `content`, or `reasoning_details` if the request sets
+    /// `reasoning_split`.
     ThinkTags,
     /// A `thinking` chunk in the array `content`.
     Chunks,
-    /// `<thought>` at the head of `content` on request; the signature on the first call.
+    /// `<thought>` tags at the start of `content` on request, and a signature on the first call.
     ThoughtTags,
     /// `reasoning_details` with signatures, and the same text in `reasoning`.
     Details,
@@ -73,64 +73,68 @@ impl Carrier {
 /// The rule about thoughts in the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Contract {
-    /// Every assistant message with tool calls must have its thought; `exact`: unchanged to the byte.
+    /// Every assistant message with tool calls must have its thought. With `exact`, the thought
+    /// must also be unchanged.
     ToolCalls { exact: bool },
-    /// As `ToolCalls`, and the loss of any other thought is noted: the model preserves them all.
+    /// Like `ToolCalls`. The loss of any other thought is logged, because the model reads them all.
     Preserved,
-    /// Every assistant message of a turn in which tools were called must have the field, for good.
+    /// In a turn with tool calls the assistant messages must have the field, also in later
+    /// requests. With `indexed`, the refusal names the index of the message.
     ToolTurns { indexed: bool },
-    /// Every assistant message must have the field, with words in it.
+    /// Every assistant message must have the field, and the field must not be blank.
     Everywhere,
     /// The signed details of the running tool loop must come back unchanged.
     SignedDetails,
-    /// In the running turn, the first call of every message must carry its signature.
+    /// In the running turn the first call of every message must have its signature.
     CallSignature,
-    /// The field in the input is an error.
+    /// The field is an error in a request.
     Forbidden,
-    /// A message with a field of the wrong name is an error; the right name is optional.
+    /// A field with the wrong name is an error. The right one is optional.
     WrongNameRefused,
-    /// Unknown fields of messages and request are errors (HTTP 422); chunks are optional.
+    /// Unknown fields of messages and request are errors (HTTP 422). Thinking chunks are optional.
     ExtraForbidden,
-    /// Content and a thought exclude each other beside calls: an error with the status of a failure.
+    /// A message with calls must not have both content and a thought. The refusal has the status of
+    /// a server error.
     Apart,
-    /// Never an error, but the model gets worse without its thoughts.
+    /// A missing thought is never an error, but the model gets worse.
     Optional,
 }
 
-/// How call ids look.
+/// The form of call ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ids {
-    /// `functions.NAME:N`, N counting over the conversation.
+    /// `functions.NAME:N`. N counts over the conversation.
     Counted,
-    /// `NAME:N`, N counting within the message, so that ids repeat every turn.
+    /// `NAME:N`. N counts within the message, so that ids repeat every turn.
     Repeating,
-    /// A prefix and so many letters.
+    /// A prefix and `length` letters and digits.
     Prefixed { prefix: &'static str, length: usize },
-    /// `call_N`, N counting within the message, so that ids repeat every turn.
+    /// `call_N`. N counts within the message, so that ids repeat every turn.
     Position,
 }
 
-/// Where usage stands in a stream.
+/// The place of usage in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UsageAt {
     /// On the chunk with the finish reason.
     Finish,
-    /// On the chunk with the finish reason, and again under `x_groq`.
+    /// On the chunk with the finish reason, and a second time under `x_groq`.
     FinishTwice,
-    /// On a chunk without choices, when `stream_options.include_usage` asks for it.
+    /// On a chunk without choices, if `stream_options.include_usage` asks for it.
     Separate,
-    /// On one more chunk after the finish reason, with a choice that says nothing.
+    /// On one more chunk after the finish reason. Its choice has no new content.
     AfterFinish,
 }
 
-/// How thinking is switched off.
+/// The switch that turns thinking off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Switch {
-    /// It is always on, and `thinking.type = "disabled"` is an error.
+    /// None: thinking is always on, and `thinking.type = "disabled"` is an error. With `keep`, the
+    /// request may have `thinking.keep`, and its temperature must be 1.
     AlwaysOn { keep: bool },
-    /// It is always on, and the attempt to switch it off is ignored.
+    /// None: thinking is always on, and a switch in the request is ignored.
     AlwaysOnQuietly,
-    /// `thinking.type = "disabled"`.
+    /// `thinking.type = "disabled"` or `reasoning_effort = "none"`.
     ThinkingType,
     /// `reasoning_effort = "none"`.
     EffortNone,
@@ -138,19 +142,21 @@ pub(crate) enum Switch {
     EnableThinking,
     /// `reasoning.effort = "none"` or `reasoning.enabled = false`.
     Reasoning,
-    /// `reasoning_effort = "none"` or `chat_template_kwargs.enable_thinking = false`.
+    /// `reasoning_effort = "none"`, or `enable_thinking` or `thinking` of `chat_template_kwargs`
+    /// set to false.
     Template,
 }
 
 impl ChatDialect {
-    /// How many choices a request may ask for, as the provider documents its `n`: one where it documents none.
+    /// The highest `n` of a request, by the provider's documentation. It is 1 if the provider
+    /// documents no `n`.
     pub(crate) fn most_choices(&self) -> u64 {
         match self.house {
-            // They name no limit; this one is ours.
-            // Sources: docs.vllm.ai, "Sampling parameters"; docs.mistral.ai, "Sampling", "N"; docs.x.ai, "Chat
-            // completions".
+            // These providers document no limit; this one is ours. Sources: docs.vllm.ai, "Sampling
+            // parameters"; docs.mistral.ai, "Sampling", "N"; docs.x.ai, "Chat completions".
             House::Vllm | House::Mistral | House::Xai => 8,
-            // Source: platform.kimi.ai, "Parameter comparison": 5 for K2; fixed for the models behind it.
+            // Source: platform.kimi.ai, "Parameter comparison": 5 for K2; the models after it have
+            // a fixed `n`.
             House::Kimi if self.contract != Contract::Preserved => 5,
             House::Kimi
             | House::DeepSeek
@@ -166,17 +172,18 @@ impl ChatDialect {
         }
     }
 
-    /// The wire by its public name.
+    /// The public name of the wire.
     pub(crate) fn wire_name(&self) -> &'static str {
         if self.house == House::Mistral { "mistral-chat" } else { "chat-completions" }
     }
 
-    /// The usage object tells the reasoning tokens.
+    /// Whether the usage object counts reasoning tokens.
     pub(crate) fn counts_reasoning(&self) -> bool {
         !matches!(self.house, House::Mistral | House::MiniMax | House::Vllm | House::LlamaCpp)
     }
 
-    /// The thoughts of earlier turns are put before the model too, so that their loss makes it worse.
+    /// Whether the model also reads the thoughts of earlier turns, so that their loss makes it
+    /// worse.
     pub(crate) fn reads_whole_history(&self, body: &Value) -> bool {
         match self.house {
             House::Kimi => self.contract == Contract::Preserved,
@@ -195,7 +202,8 @@ impl ChatDialect {
         }
     }
 
-    /// Queued requests get comment lines.
+    /// Whether answers begin as for a queued request: a stream with a keep-alive comment, a body
+    /// with empty lines.
     pub(crate) fn keeps_alive(&self) -> bool {
         self.house == House::DeepSeek
     }

@@ -1,4 +1,4 @@
-//! Fields that a provider's validator refuses, whatever the state of thinking.
+//! Fields that the provider's validator refuses, whether thinking is on or off.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,6 @@ use super::{ChatDialect, Contract, House, refusal};
 use crate::json::Keyed;
 use crate::reply::Refusal;
 
-/// Refuses fields of the wrong name.
 pub(super) fn refused_names(dialect: &ChatDialect, request: &Request) -> Result<(), Refusal> {
     match dialect.contract {
         Contract::Forbidden => forbidden(dialect, request),
@@ -38,7 +37,7 @@ fn forbidden(dialect: &ChatDialect, request: &Request) -> Result<(), Refusal> {
     }
 }
 
-/// What Groq and Cerebras know at the top of a request.
+/// Top-level fields that Groq and Cerebras accept.
 const TOP: &[&str] = &[
     "model",
     "messages",
@@ -112,7 +111,7 @@ fn wrong_names(dialect: &ChatDialect, request: &Request) -> Result<(), Refusal> 
     if problems.is_empty() {
         return Ok(());
     }
-    // Cerebras lists everything that is wrong, Groq the first thing.
+    // Cerebras reports all errors, Groq only the first.
     let count = if dialect.house == House::Cerebras { problems.len() } else { 1 };
     problems.truncate(count);
     Err(refusal(dialect, 400, &problems.join("\n")))
@@ -129,7 +128,7 @@ fn unsupported(dialect: &ChatDialect, place: usize, role: &str, name: &str) -> S
     )
 }
 
-/// What Mistral knows at the top of a request.
+/// Top-level fields that Mistral accepts.
 const MISTRAL_TOP: &[&str] = &[
     "model",
     "messages",

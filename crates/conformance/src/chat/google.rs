@@ -1,4 +1,5 @@
-//! Gemini behind the OpenAI-compatible endpoint: thoughts in tags on request, signatures in `extra_content`.
+//! Gemini behind the OpenAI-compatible endpoint. Thoughts come in tags on request, signatures in
+//! `extra_content`.
 
 use serde_json::{Value, json};
 
@@ -12,7 +13,7 @@ use crate::pieces::pieces;
 use crate::reply::{Refusal, Visit};
 use crate::seal::{Look, Seal};
 
-/// The place of a signature on a call or a message.
+/// The `extra_content` of a signed call or message.
 pub(super) fn signed(signature: &str) -> Value {
     json!({"google": {"thought_signature": signature}})
 }
@@ -21,18 +22,18 @@ fn signature(holder: &Value) -> &Value {
     holder.at("extra_content").at("google").at("thought_signature")
 }
 
-/// The request wants to see the thoughts.
+/// Whether the request asks for thoughts.
 pub(super) fn shows_thoughts(body: &Value) -> bool {
     *body.at("extra_body").at("google").at("thinking_config").at("include_thoughts") == true
 }
 
-/// The text without the thought at its head.
+/// Removes the thought at the start of the text.
 pub(super) fn untagged(text: &str) -> String {
     let inside = text.strip_prefix("<thought>").and_then(|rest| rest.split_once("</thought>"));
     inside.map_or_else(|| text.to_owned(), |(_, rest)| rest.to_owned())
 }
 
-/// The thought in pieces, each flagged as one.
+/// The deltas of a thought. Each has the flag `thought`.
 pub(super) fn deltas(thought: &str) -> Vec<Value> {
     let mut out: Vec<Value> = Vec::new();
     for (place, part) in pieces(thought).into_iter().enumerate() {
@@ -42,7 +43,7 @@ pub(super) fn deltas(thought: &str) -> Vec<Value> {
     out
 }
 
-/// The first delta of the answer begins with the closing tag; without one, the tag comes alone.
+/// Adds the closing tag before the first delta of the text, or alone if the answer has no text.
 pub(super) fn close(deltas: &mut Vec<Value>) {
     match deltas.first_mut() {
         Some(first) => {
@@ -53,7 +54,8 @@ pub(super) fn close(deltas: &mut Vec<Value>) {
     }
 }
 
-/// In the running turn the first call of every message has its signature; signatures are ours and on their call.
+/// Demands a signature on the first call of every message in the running turn, and refuses foreign
+/// or moved signatures.
 pub(super) fn enforce(
     visit: &mut Visit<'_>,
     dialect: &ChatDialect,

@@ -1,4 +1,5 @@
-//! Chat Completions and its relatives: one validator and one renderer, and per provider a [`ChatDialect`].
+//! Chat Completions and its relatives: one validator and one renderer, and a [`ChatDialect`] for
+//! each provider.
 
 mod contract;
 mod details;
@@ -21,7 +22,6 @@ use crate::seal::{ALNUM, Digest};
 pub(crate) use dialect::*;
 pub(crate) use refuse::{refusal, unauthorised};
 
-/// Answers a request to a simulator of this family.
 pub(crate) fn answer(visit: &mut Visit<'_>, dialect: &ChatDialect) -> Result<Answer, Refusal> {
     let route = visit.route.strip_prefix("/v1beta/openai").unwrap_or(visit.route);
     let route = route.strip_prefix("/v1").unwrap_or(route);
@@ -51,7 +51,7 @@ fn model(id: &str) -> Value {
 /// The text of gpt-oss before its calls.
 const PREAMBLE: &str = "I will look.";
 
-/// The time that all answers carry: simulators have no clock.
+/// The creation time of all answers, in Unix seconds. Simulators have no clock.
 const CREATED: u64 = 1_760_000_000;
 
 fn complete(visit: &mut Visit<'_>, dialect: &ChatDialect) -> Result<Answer, Refusal> {
@@ -89,32 +89,31 @@ fn complete(visit: &mut Visit<'_>, dialect: &ChatDialect) -> Result<Answer, Refu
     Ok(if request.stream { stream::render(&reply) } else { whole::render(&reply) })
 }
 
-/// Everything that both renderers need.
+/// The data of an answer, for both renderers.
 #[derive(Clone)]
 struct Reply<'a> {
     dialect: &'a ChatDialect,
     id: String,
     model: String,
     plan: Plan,
-    /// One id for each call of the plan.
     ids: Vec<String>,
     usage: Value,
-    /// MiniMax' switch between tags and `reasoning_details`.
+    /// MiniMax' switch: `reasoning_details` instead of tags.
     split: bool,
-    /// A usage chunk was asked for.
+    /// The request asked for a usage chunk.
     with_usage: bool,
     /// The thought is billed but not shown.
     hidden: bool,
-    /// The signature of the thought, where the provider gives one.
+    /// The signature of the thought. Empty if the provider signs none.
     signature: String,
-    /// Which of the choices it is.
+    /// Zero-based index of this choice.
     index: u64,
-    /// How many there are.
+    /// Number of choices.
     choices: u64,
 }
 
 impl Reply<'_> {
-    /// All choices: the same calls, each with a thought, words and ids of its own.
+    /// All choices. They make the same calls, but each has its own thought, text and call ids.
     fn all(&self) -> Vec<Self> {
         let one = |index: u64| {
             let mut choice = Self { index, ..self.clone() };
@@ -141,7 +140,7 @@ impl Reply<'_> {
         }
     }
 
-    /// The wire form of a call; `index` only in streams.
+    /// The wire form of a call. Only streams add `index` to it.
     fn call(&self, place: usize, arguments: &str) -> Value {
         let name = self.plan.calls.get(place).map_or("", |call| call.name.as_str());
         let id = self.ids.get(place).map_or("", String::as_str);
@@ -209,7 +208,7 @@ fn usage(dialect: &ChatDialect, request: &read::Request, plan: &Plan) -> Value {
         usage.set("prompt_cache_hit_tokens", json!(0));
         usage.set("prompt_cache_miss_tokens", json!(prompt));
     } else if dialect.house == House::Xai {
-        // xAI counts the visible tokens alone here, and the thought only in the total.
+        // xAI counts only visible tokens here. The total includes the thought.
         usage.set("completion_tokens", json!(visible));
     }
     usage

@@ -1,4 +1,4 @@
-//! Reading and validating the structure of a request.
+//! Reads a request and validates its structure.
 
 use std::collections::HashSet;
 
@@ -12,27 +12,26 @@ use crate::mind::{Call, Choice, Said, Scene, Tool};
 use crate::reply::{Refusal, Visit};
 use crate::shape::{self, Kind};
 
-/// A request whose structure is right.
+/// A request with a valid structure.
 pub(super) struct Request {
     pub(super) body: Value,
     pub(super) model: String,
     pub(super) stream: bool,
-    /// How many answers are wanted.
+    /// Number of choices that the request asks for.
     pub(super) choices: u64,
     pub(super) messages: Vec<Message>,
     pub(super) scene: Scene,
 }
 
-/// One message of the history.
 pub(super) struct Message {
     pub(super) role: Role,
     /// The visible text.
     pub(super) text: String,
     /// The calls with their ids.
     pub(super) calls: Vec<(String, Call)>,
-    /// The id that a tool message answers.
+    /// The call id of a tool message.
     pub(super) call_id: String,
-    /// The message as it came.
+    /// The message as the client sent it.
     pub(super) raw: Value,
 }
 
@@ -99,7 +98,6 @@ const SHAPE: &[(&str, Kind)] = &[
     ("chat_template_kwargs", Kind::Map),
 ];
 
-/// Reads the body, or refuses it.
 pub(super) fn request(visit: &mut Visit<'_>, dialect: &ChatDialect) -> Result<Request, Refusal> {
     let bad = |text: &str| refusal(dialect, 400, text);
     let body: Value = serde_json::from_slice(&visit.request.body).map_err(|error| {
@@ -179,7 +177,7 @@ fn message(raw: &Value, place: usize, dialect: &ChatDialect) -> Result<Message, 
     Ok(Message { role, text, calls, call_id, raw: raw.clone() })
 }
 
-/// The thought and the rest of a text that begins with a think tag.
+/// Splits a text that begins with `<think>` into thought and rest.
 pub(super) fn untagged(text: &str) -> (Option<String>, String) {
     let inside =
         text.trim_start().strip_prefix("<think>").and_then(|rest| rest.split_once("</think>"));
@@ -268,7 +266,7 @@ fn calls(raw: &Value, place: usize, dialect: &ChatDialect) -> Result<Vec<(String
     Ok(out)
 }
 
-/// Every call is answered in the messages right after it, and nothing else is answered.
+/// Refuses a call without a result in the messages right after it, and a result without a call.
 fn pairs(messages: &[Message], dialect: &ChatDialect) -> Result<(), Refusal> {
     let mut open = OpenCalls::default();
     let closed = |open: &OpenCalls<'_>| match open.is_empty() {

@@ -1,4 +1,4 @@
-//! Error bodies of the family, each as its provider writes it.
+//! The error bodies of the family, one form for each provider.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::json::Keyed;
 use crate::reply::{Refusal, Visit};
 use crate::shape::Wrong;
 
-/// A refusal in the provider's body.
+/// A refusal with the provider's error body.
 pub(crate) fn refusal(dialect: &ChatDialect, status: u16, text: &str) -> Refusal {
     let kind = match status {
         401 => "authentication_error",
@@ -53,7 +53,7 @@ pub(crate) fn refusal(dialect: &ChatDialect, status: u16, text: &str) -> Refusal
     Refusal { status, text: text.to_owned(), body }
 }
 
-/// A request without a credential.
+/// The refusal of a request without a credential.
 pub(crate) fn unauthorised(dialect: &ChatDialect) -> Refusal {
     let (text, body) = match dialect.house {
         House::Kimi => {
@@ -127,7 +127,7 @@ pub(crate) fn unauthorised(dialect: &ChatDialect) -> Refusal {
     Refusal { status: 401, text: text.to_owned(), body }
 }
 
-/// Mistral's refusal of fields that the schema does not know.
+/// Mistral's refusal of unknown fields.
 pub(super) fn extra_forbidden(details: &[Value]) -> Refusal {
     let places: Vec<String> = details.iter().map(|detail| detail.at("loc").to_string()).collect();
     let text = format!("extra_forbidden: Extra inputs are not permitted at {}", places.join(", "));
@@ -138,13 +138,13 @@ pub(super) fn extra_forbidden(details: &[Value]) -> Refusal {
     Refusal { status: 422, text, body }
 }
 
-/// Google wraps its error into an array here.
+/// At this endpoint Google puts the error into an array.
 fn google_error(status: u16, text: &str) -> Value {
     let inner = gemini::refusal(&gemini::STUDIO, status, text);
     json!([inner.body])
 }
 
-/// A field with a wrong type.
+/// The refusal of a field with a wrong type.
 pub(super) fn wrong_type(dialect: &ChatDialect, wrong: &Wrong) -> Refusal {
     if dialect.house != House::Mistral {
         let (at, kind, found) = (wrong.bracketed(), wrong.kind.name(), wrong.found_name());
@@ -167,7 +167,7 @@ pub(super) fn wrong_type(dialect: &ChatDialect, wrong: &Wrong) -> Refusal {
     }
 }
 
-/// MiMo's refusal, which hides the sentence in `param`.
+/// MiMo's refusal. The sentence is in `param`, not in `message`.
 pub(super) fn param_incorrect(sentence: &str) -> Refusal {
     let text = "Param Incorrect";
     let body = json!({"error": {"code": "400", "message": text, "param": sentence, "type": ""}});
@@ -185,7 +185,7 @@ pub(super) fn provider_returned(text: &str) -> Refusal {
     Refusal { status: 400, text: format!("Provider returned error: {text}"), body }
 }
 
-/// MiMo writes even an error with status 400 as an event when a stream was asked for.
+/// For a streaming request MiMo writes even an error with status 400 as an event.
 pub(super) fn as_streamed(visit: &Visit<'_>, dialect: &ChatDialect, refusal: Refusal) -> Refusal {
     if dialect.house != House::MiMo || !visit.log.stream {
         return refusal;

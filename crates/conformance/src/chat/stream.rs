@@ -1,4 +1,4 @@
-//! The answer as a stream of small deltas.
+//! Renders the answer as a stream of small deltas.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ pub(super) fn render(reply: &Reply<'_>) -> Answer {
     } else if reply.dialect.house == House::OpenRouter {
         frames.push(": OPENROUTER PROCESSING\n\n".to_owned());
     }
-    // The pieces of several choices come in turn.
+    // The deltas of several choices alternate.
     let mut choices: Vec<_> =
         reply.all().into_iter().map(|reply| (pieces_of(&reply), reply)).collect();
     while choices.iter().any(|(pieces, _)| !pieces.is_empty()) {
@@ -28,7 +28,8 @@ pub(super) fn render(reply: &Reply<'_>) -> Answer {
     }
     let last = choices.len().saturating_sub(1);
     for (at, (_, reply)) in choices.iter().enumerate() {
-        // What closes the stream comes once, behind the end of the last choice.
+        // Each choice gets its finish chunk. The other closing chunks come once, after the last
+        // choice.
         let own = if at == last { usize::MAX } else { 1 };
         frames.extend(closing(reply).into_iter().take(own));
     }
@@ -112,7 +113,7 @@ fn text(reply: &Reply<'_>) -> Vec<Value> {
     deltas
 }
 
-/// Mistral sends all calls at once, without index and type, on the chunk that ends the answer.
+/// Mistral sends all calls at once, without index and type, on the chunk with the finish reason.
 fn mistral_calls(reply: &Reply<'_>) -> Value {
     let mut list: Vec<Value> = Vec::new();
     for place in 0..reply.plan.calls.len() {
@@ -173,7 +174,7 @@ fn closing(reply: &Reply<'_>) -> Vec<String> {
     }
     let mut frames = vec![data(&last)];
     if reply.dialect.usage == UsageAt::AfterFinish {
-        // One more chunk with a choice that says nothing new.
+        // This chunk adds usage; its delta has no new content.
         let mut tail = chunk(reply, &json!({"role": "assistant", "content": ""}));
         tail.set("usage", reply.usage.clone());
         frames.push(data(&tail));

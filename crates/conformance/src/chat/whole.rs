@@ -1,4 +1,4 @@
-//! The answer as one body.
+//! Renders the answer as one body.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ pub(super) fn render(reply: &Reply<'_>) -> Answer {
     }
     let mut answer = Answer::whole(&body);
     if reply.dialect.keeps_alive() {
-        // While a request waits, DeepSeek sends empty lines before the body.
+        // DeepSeek sends empty lines before the body while a request is queued.
         if let Some(frame) = answer.frames.first_mut() {
             frame.splice(0..0, *b"\n\n");
         }

@@ -1,4 +1,4 @@
-//! Cohere's chat, version 2: typed content, named events, thoughts that may come back.
+//! Cohere's chat, version 2: typed content, named events, and thoughts that may come back.
 
 mod read;
 mod render;
@@ -10,7 +10,6 @@ use crate::mind;
 use crate::reply::{Answer, Refusal, Visit};
 use crate::seal::{ALNUM, HEX};
 
-/// Answers a request to the simulator.
 pub(crate) fn answer(visit: &mut Visit<'_>) -> Result<Answer, Refusal> {
     match (visit.request.method.as_str(), visit.route) {
         ("POST", "/v2/chat") => chat(visit),
@@ -22,12 +21,12 @@ pub(crate) fn answer(visit: &mut Visit<'_>) -> Result<Answer, Refusal> {
     }
 }
 
-/// A refusal in Cohere's body.
+/// A refusal with Cohere's error body.
 pub(crate) fn refusal(status: u16, text: &str) -> Refusal {
     Refusal { status, text: text.to_owned(), body: json!({"id": "simulated", "message": text}) }
 }
 
-/// A request without a credential.
+/// The refusal of a request without a credential.
 pub(crate) fn unauthorised() -> Refusal {
     refusal(401, "no api key supplied")
 }

@@ -1,4 +1,4 @@
-//! Reading and validating a request.
+//! Reads and validates a request.
 
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ const SHAPE: &[(&str, Kind)] = &[
     ("temperature", Kind::Number),
 ];
 
-/// What the mind needs of the request.
+/// Validates the body and reads the scene for the mind.
 pub(super) fn scene(visit: &mut Visit<'_>, body: &Value) -> Result<Scene, Refusal> {
     if let Some(wrong) = shape::wrong(body, SHAPE) {
         let (at, kind) = (wrong.bracketed(), wrong.kind.name());
@@ -204,7 +204,7 @@ fn calls(message: &Value, place: usize) -> Result<Vec<Call>, Refusal> {
     Ok(out)
 }
 
-/// Notes the thoughts of a message; whether there is any.
+/// Logs the thoughts of a message and returns whether it has any.
 fn thought(
     visit: &mut Visit<'_>,
     message: &Value,

@@ -1,4 +1,4 @@
-//! The answer as one body or as named events.
+//! Renders the answer as one body or as named events.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::mind::Plan;
 use crate::pieces::pieces;
 use crate::reply::{Answer, event};
 
-/// Everything that both forms need.
+/// The data of an answer, for both forms.
 pub(super) struct Reply {
     pub(super) id: String,
     pub(super) ids: Vec<String>,
@@ -27,7 +27,7 @@ impl Reply {
         }
     }
 
-    /// With thinking off, the model says before its calls what it is going to do.
+    /// A plan in words. With thinking off, the model announces its calls.
     fn tool_plan(&self) -> Option<String> {
         let names: Vec<&str> = self.plan.calls.iter().map(|call| call.name.as_str()).collect();
         (!self.thinking && !names.is_empty())

@@ -1,4 +1,4 @@
-//! Plays a scenario one way, and writes down what happened.
+//! Plays a scenario one way and records the requests.
 
 use super::Gateway;
 use super::Ward;
@@ -9,16 +9,16 @@ use super::scenario::{Act, Play, Scenario};
 use super::stage::Seen;
 use crate::log::ThoughtState;
 
-/// Answers of one loop, so that no scenario runs for ever.
+/// The most answers of a tool loop, so that every scenario ends.
 const ROUNDS: usize = 8;
 
-/// What happened.
+/// The record of one way.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
     pub(super) rounds: Vec<Round>,
-    /// The scenario could not be played to its end, and why.
+    /// The reason why the scenario could not be played to its end.
     pub(super) broken: Option<String>,
-    /// How many streams were cut.
+    /// Number of cut streams.
     pub(super) cuts: usize,
 }
 
@@ -26,24 +26,25 @@ pub(super) struct Trace {
 #[derive(Debug)]
 pub(super) struct Round {
     pub(super) status: u16,
-    /// The words of a refusal.
+    /// The text of a refusal.
     pub(super) refusal: String,
     pub(super) explained: Option<String>,
-    /// What the client sent.
+    /// The body that the client sent.
     pub(super) sent: Vec<u8>,
-    /// What arrived at the simulator in the end.
+    /// The last request that arrived at the simulator.
     pub(super) arrived: Option<Seen>,
-    /// Refusals of the simulator that the client never saw.
+    /// Number of the simulator's refusals in this round. If the gateway repairs the request, the
+    /// client does not see them.
     pub(super) repaired: usize,
     pub(super) answer: Answer,
-    /// The thoughts before calls that a client which loses none would send.
+    /// The thoughts of earlier answers with calls, which a client without losses would send.
     pub(super) thoughts: Vec<String>,
-    /// Thoughts that have no place in this request.
+    /// Thoughts that must not be in this request.
     pub(super) strange: Vec<String>,
     pub(super) is_stranger: bool,
-    /// What the gateway knew was lost before.
+    /// The gateway lost its memory before this request.
     pub(super) is_after_loss: bool,
-    /// It asked for a count.
+    /// The token count of the answer, if the request asked for one.
     pub(super) counted: Option<u64>,
 }
 
@@ -52,7 +53,7 @@ impl Round {
         self.arrived.as_ref().map_or(&[], |seen| &seen.log.losses)
     }
 
-    /// Thoughts that arrived as they left.
+    /// Number of thoughts that arrived unchanged.
     pub(super) fn own(&self) -> usize {
         self.states(ThoughtState::Own)
     }
@@ -63,16 +64,16 @@ impl Round {
     }
 }
 
-/// A run of a scenario.
+/// One way of a scenario, while it is played.
 pub(super) struct Run<'a> {
     ward: &'a Ward,
     way: Way,
-    /// The gateway, or a process of it that may be killed.
+    /// The address of the simulators or of the gateway. It changes if the gateway is started again.
     base: String,
     gateway: Option<&'a dyn Gateway>,
     patient: Patient<'a>,
     trace: Trace,
-    /// All thoughts that were read, whatever conversation they belong to.
+    /// The thoughts and payloads of all whole answers, from any conversation.
     read: Vec<String>,
     is_after_loss: bool,
 }
@@ -93,7 +94,7 @@ impl<'a> Run<'a> {
         Self { ward, way, base, gateway, patient, trace, read, is_after_loss: false }
     }
 
-    /// A gateway that will be killed is a process of its own, and begins with an empty memory.
+    /// Starts a gateway that the scenario will kill: a process of its own with an empty memory.
     pub(super) async fn prepare(&mut self, scenario: &Scenario) -> Result<(), String> {
         if let (Way::Gateway, Some(gateway), true) =
             (self.way, self.gateway, scenario.needs_restart())
@@ -103,7 +104,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Plays everything; stops at the first refusal.
+    /// Plays all acts, and stops at the first refusal.
     pub(super) async fn play(mut self, play: &Play) -> Trace {
         let ended = match play {
             Play::Acts(acts) => self.acts(acts).await,
@@ -180,7 +181,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The first answer of a loop is cut after each of its events in turn.
+    /// Cuts the first answer of a tool loop after each of its events in turn.
     async fn cuts(&mut self) -> Result<(), Stop> {
         let mut at = 0;
         loop {
@@ -204,11 +205,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A request whose answer is cut; being refused for that is no refusal.
+    /// Plays a request whose answer is cut. Its failure is not a refusal, so that the scenario goes
+    /// on.
     async fn cut_round(&mut self) -> Result<Option<Answer>, Stop> {
         let heard = match self.exchange(None, false, true).await {
             Ok(heard) => heard,
-            // It may break off before its head came.
+            // The connection may break before the head of the response.
             Err(Stop::Broken(_)) if !self.trace.rounds.is_empty() => Heard::default(),
             Err(stop) => return Err(stop),
         };
@@ -216,7 +218,7 @@ impl<'a> Run<'a> {
         Ok((status == 200).then_some(answer))
     }
 
-    /// A request and its answer; the first refusal ends the scenario.
+    /// Plays a request. The first refusal ends the scenario.
     async fn round(&mut self, pieces: Option<usize>, count: bool) -> Result<Answer, Stop> {
         let stream = !count && (pieces.is_some() || self.streams());
         let heard = self.exchange(pieces, count, stream).await?;
@@ -225,7 +227,7 @@ impl<'a> Run<'a> {
         if status == 200 { Ok(answer) } else { Err(Stop::Refused) }
     }
 
-    /// Streams and whole answers take turns.
+    /// Whether the next request streams. Every second one does.
     fn streams(&self) -> bool {
         self.patient.requests.is_multiple_of(2)
     }
@@ -239,13 +241,14 @@ impl<'a> Run<'a> {
         let own: Vec<String> = self.patient.own_answers().flat_map(marks).collect();
         let strangers = self.read.iter().filter(|read| !own.contains(read));
         let strange: Vec<String> = strangers.cloned().collect();
-        // Of a stranger, only the thoughts that somebody else was answered with: its own it may have back.
+        // A stranger may receive thoughts of his own answers, but not those of the first client.
         let is_meant = |answer: &&Answer| !(self.patient.is_stranger && answer.is_strangers);
         let calling = self.patient.own_answers().filter(|answer| !answer.calls.is_empty());
         let calling = calling.filter(is_meant);
         let thoughts = calling.map(|answer| answer.thought.clone()).collect();
         let (before, letter) = self.patient.ask(stream, count).map_err(Stop::Broken)?;
-        // Whatever came too late for the last request is of no concern to this one.
+        // Requests that arrived late, after the end of the previous round, do not belong to this
+        // one.
         self.ward.stage.forget();
         let base = format!("{}{before}", self.base);
         let heard = self.ward.postman.send(&base, &letter, pieces).await;
@@ -267,7 +270,7 @@ impl<'a> Run<'a> {
         heard.map_err(Stop::Broken)
     }
 
-    /// Writes down what came of a request.
+    /// Records the result of a request.
     fn note(&mut self, heard: &Heard, stream: bool) -> Result<Answer, Stop> {
         let caller = self.patient.caller().map_err(Stop::Broken)?;
         let mut seen = self.ward.stage.seen();
@@ -283,7 +286,8 @@ impl<'a> Run<'a> {
         (answer.sim, answer.wire) = (self.patient.sim, caller.wire());
         answer.is_strangers = self.patient.is_stranger;
         round.answer = answer.clone();
-        // A thought that broke off is the beginning of one that may come back.
+        // The thought of a broken answer is not recorded: it may be the beginning of a whole
+        // thought, which rightly comes back.
         if answer.is_whole {
             self.read.extend(marks(&answer));
         }
@@ -291,13 +295,13 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Why a scenario ended early.
+/// The reason why a scenario ended early.
 enum Stop {
     Refused,
     Broken(String),
 }
 
-/// The parts of an answer by which its thought can be recognised.
+/// The thought and payloads of an answer, by which its thought is recognised.
 fn marks(answer: &Answer) -> impl Iterator<Item = String> {
     let thought = Some(answer.thought.clone()).filter(|thought| !thought.is_empty());
     thought.into_iter().chain(answer.opaque.iter().cloned())

@@ -1,4 +1,4 @@
-//! The edge cases that clients prove to happen.
+//! Edge cases that occur with real clients.
 
 use super::PASSING;
 use super::scenario::{Act, Check, Expect, Habit, Scenario};
@@ -9,7 +9,7 @@ const ASK: Act = Act::User("What is in this folder, and what does the readme say
 const AGAIN: Act = Act::User("Thanks. What is in the folder now?");
 const EVERY: &[Check] = &[Check::Every];
 
-/// Everything of this file, in the order of the list.
+/// All scenarios of this file, in the order of the list.
 pub(super) fn all() -> Vec<Scenario> {
     [ids(), shapes(), histories(), answers(), limits(), places()].concat()
 }
@@ -200,7 +200,7 @@ fn places() -> Vec<Scenario> {
         Scenario::new("edge-21-all", "all turns count, by a flag", "qwen", PRESERVE)
             .expecting(Expect::Lost)
             .checking(EVERY),
-        // A model whose ids the gateway leaves alone.
+        // The gateway changes no ids of this model.
         Scenario::new(
             "edge-22",
             "bytes that nobody had to change arrive as they were sent",

@@ -1,4 +1,4 @@
-//! What naive clients do to their history.
+//! Changes of naive clients to their history.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,6 @@ use super::caller::Caller;
 use super::scenario::Habit;
 use crate::json::Keyed;
 
-/// Applies the habits to the history of a request.
 pub(super) fn spoil(habits: &[Habit], caller: &dyn Caller, history: &mut Vec<Value>) {
     for habit in habits {
         match habit {
@@ -40,7 +39,7 @@ pub(super) fn spoil(habits: &[Habit], caller: &dyn Caller, history: &mut Vec<Val
     }
 }
 
-/// What the habits make of the fields at the top, and of the system text in a turn.
+/// Applies the habits to the top-level fields, and to the system text of a turn.
 pub(super) fn top(habits: &[Habit], turn: usize, extra: &mut Value, system: &mut Option<String>) {
     if habits.contains(&Habit::Budget) {
         extra.set("thinking", json!({"type": "enabled", "budget_tokens": 4096}));
@@ -50,7 +49,7 @@ pub(super) fn top(habits: &[Habit], turn: usize, extra: &mut Value, system: &mut
     }
 }
 
-/// The same body as no program would write it: blanks, a number in an odd form, letters as escapes.
+/// The same body in an unusual form: blanks, a number like `1.50E+30`, and letters as escapes.
 pub(super) fn odd_bytes(body: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(body);
     let rest = text.strip_prefix('{').unwrap_or(&text);
@@ -64,7 +63,7 @@ fn walk_all(history: &mut [Value], change: &dyn Fn(&mut Value)) {
     history.iter_mut().for_each(|value| walk(value, change));
 }
 
-/// Every object in a value, the outer ones first.
+/// Visits every object in a value, outer ones first.
 fn walk(value: &mut Value, change: &dyn Fn(&mut Value)) {
     if value.is_object() {
         change(value);
@@ -164,7 +163,7 @@ fn reshape(message: &mut Value, habit: Habit) {
     }
 }
 
-/// Each call into a message of its own, with its result behind it.
+/// Puts each call into a message of its own, followed by its result.
 fn split(history: &mut Vec<Value>) {
     let mut out = Vec::new();
     let mut rest = std::mem::take(history).into_iter().peekable();

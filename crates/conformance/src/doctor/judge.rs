@@ -1,4 +1,4 @@
-//! Judges what happened on the three ways.
+//! Judges the records of the three ways.
 
 use super::course::{Round, Trace};
 use super::scenario::{Check, Expect, Habit, Scenario};
@@ -6,7 +6,7 @@ use super::span;
 use super::{Mark, Row};
 use crate::log::ThoughtState;
 
-/// One row of the table.
+/// Judges a scenario and makes its row of the table.
 pub(super) fn judge(
     scenario: &Scenario,
     direct: &Trace,
@@ -39,7 +39,7 @@ pub(super) fn judge(
     }
 }
 
-/// What is wrong with a client that should do everything right.
+/// The fault of the direct way, which should have none.
 fn direct_fault(trace: &Trace) -> Option<String> {
     if let Some(broken) = &trace.broken {
         return Some(broken.clone());
@@ -62,7 +62,7 @@ enum Helpless {
     Not,
 }
 
-/// How the naive client fares alone.
+/// The result of the naive way, and whether the scenario expects it.
 fn helpless(scenario: &Scenario, direct: &Trace, naive: &Trace) -> (Helpless, String) {
     if let Some(broken) = &naive.broken {
         return (Helpless::Otherwise, broken.clone());
@@ -94,7 +94,7 @@ fn helpless(scenario: &Scenario, direct: &Trace, naive: &Trace) -> (Helpless, St
 }
 
 enum Fault {
-    /// The provider's words came through, for a fault of the request itself.
+    /// The gateway passed on the provider's refusal of a faulty request.
     PassedOn(String),
     Own(String),
 }
@@ -147,7 +147,7 @@ fn refusal(scenario: &Scenario, round: &Round, index: usize) -> Fault {
     }
 }
 
-/// Thoughts in a request that have no place there.
+/// The fault of a request with thoughts that do not belong there.
 fn foreign(round: &Round) -> Option<String> {
     let arrived = round.arrived.as_ref()?;
     let said = span::strings(&arrived.body);
@@ -164,7 +164,7 @@ fn foreign(round: &Round) -> Option<String> {
     (altered > 0).then(|| format!("{altered} thoughts were altered"))
 }
 
-/// What is wrong with a request that was taken, against that of the client that does everything right.
+/// The fault of a request, compared with the same request of the direct way.
 fn own(scenario: &Scenario, right: Option<&Round>, round: &Round) -> Option<String> {
     let arrived = round.arrived.as_ref()?;
     if let Some(right) = right {
@@ -216,7 +216,7 @@ fn helped(trace: &Trace) -> String {
     said
 }
 
-/// The same request on two ways.
+/// The requests of two ways, in pairs.
 fn pairs<'a>(right: &'a Trace, other: &'a Trace) -> impl Iterator<Item = (&'a Round, &'a Round)> {
     right.rounds.iter().zip(&other.rounds)
 }
@@ -225,14 +225,14 @@ fn number(round: &Round) -> String {
     round.counted.map_or_else(|| "no".to_owned(), |count| count.to_string())
 }
 
-/// All texts of a refusal, whatever its form.
+/// All strings of a refusal, or its plain text.
 fn words(refusal: &str) -> String {
     let json = refusal.trim().strip_prefix("data:").unwrap_or(refusal);
     let said = span::strings(json.trim().as_bytes());
     if said.is_empty() { refusal.to_owned() } else { said.join(" ") }
 }
 
-/// The longest text of a refusal, cut to a line.
+/// The longest string of a refusal, cut to one line.
 fn short(refusal: &str) -> String {
     let json = refusal.trim().strip_prefix("data:").unwrap_or(refusal);
     let said = span::strings(json.trim().as_bytes());
@@ -244,5 +244,5 @@ fn short(refusal: &str) -> String {
     format!("`{out}`")
 }
 
-/// The longest quotation in a table.
+/// The most characters of a quotation in the table.
 const LINE: usize = 120;

@@ -1,8 +1,9 @@
-//! Examines gateways: plays scenarios of lost thoughts against the simulators, and says how each went.
+//! Examines gateways: plays scenarios of lost thoughts with the simulators and reports the results.
 //!
-//! Each scenario is played three ways. A client that does everything right asks the simulator, and passes. A naive one
-//! does the same and fails, with the provider's words or because the simulator misses a thought. Then the naive one
-//! goes through a gateway, which has to make up for it.
+//! Each scenario is played three ways. A direct client, which does everything right, asks the
+//! simulator and passes. A naive client does the same and fails: the provider refuses it, or the
+//! simulator misses a thought. Then the naive client asks through a gateway, which must repair its
+//! requests.
 
 mod caller;
 mod course;
@@ -30,44 +31,45 @@ use post::Postman;
 use scenario::Scenario;
 use stage::Stage;
 
-/// Something that comes later.
+/// A boxed future with a result or an error text.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
 
-/// The gateway's name for the model whose caller brings a credential of its own.
+/// The gateway's name for the model that passes on its caller's credential.
 const PASSING: &str = "passing";
 
-/// What makes the numbers of further tries differ from those of first ones.
+/// Distance between the scenario numbers of two tries, so that no two tries have the same
+/// conversation.
 const AGAIN: usize = 1000;
 
-/// How many further tries a gateway has.
+/// Number of further tries for a gateway that failed.
 const TRIES: usize = 4;
 
 /// A gateway that is examined.
 pub trait Gateway: Send + Sync {
-    /// Its address, `http://` included and without a path.
+    /// Its address, with `http://` and without a path.
     fn base(&self) -> String;
 
-    /// Whether [`Gateway::kill_and_start`] can be asked for.
+    /// Whether [`Gateway::kill_and_start`] works.
     fn can_be_killed(&self) -> bool;
 
-    /// Ends a gateway in a process of its own without a warning (the first time, there is none yet), starts it again
-    /// and gives its address. It knows what it knew before, unless it `forgets`.
+    /// Kills the gateway's own process without warning (before the first call there is no process),
+    /// starts it again and returns its address. The gateway keeps its memory unless it `forgets`.
     fn kill_and_start(&self, forgets: bool) -> Later<'_, String>;
 }
 
-/// How it went.
+/// The result of one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// Everything worked.
     Pass,
-    /// It was refused, or a thought was lost.
+    /// A request was refused, or a thought was lost or wrong.
     Fail,
-    /// It was not tried.
+    /// Not played.
     Skip,
 }
 
 impl Mark {
-    /// As it stands in tables.
+    /// The word in tables.
     pub fn word(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -77,37 +79,38 @@ impl Mark {
     }
 }
 
-/// One row of the table.
+/// The result of one scenario.
 #[derive(Debug, Clone)]
 pub struct Row {
     /// The id of the scenario.
     pub scenario: String,
-    /// A client that does everything right, at the simulator.
+    /// The direct client, which does everything right, at the simulator.
     pub direct: Mark,
-    /// A naive client at the simulator.
+    /// The naive client at the simulator.
     pub naive: Mark,
     /// The naive client through the gateway.
     pub gateway: Mark,
-    /// What happened, in one line.
+    /// The reasons, in one line.
     pub reason: String,
-    /// The first way passes, the second fails as it should, and the third passes, or was rightly left out.
+    /// The direct client passes, the naive client fails as expected, and the gateway passes, is
+    /// skipped or passes on a refusal that it may pass on.
     pub is_expected: bool,
 }
 
 /// A model that a gateway must know for the examination.
 #[derive(Debug, Clone)]
 pub struct Model {
-    /// The name that the clients ask for.
+    /// The name in requests of clients.
     pub name: &'static str,
-    /// The simulator behind it.
+    /// The simulator of the model.
     pub simulator: Listed,
-    /// Where the simulator is; the paths of its API come behind this.
+    /// The address of the simulator, without the paths of its API.
     pub base_url: String,
-    /// The credential that the gateway sends; `None` passes on that of the caller.
+    /// The credential that the gateway sends. With `None` it passes on the caller's.
     pub key: Option<&'static str>,
 }
 
-/// The ids of all scenarios, each with one sentence.
+/// Lists the id and the sentence of every scenario.
 pub fn scenarios() -> Vec<(String, String)> {
     let one = |it: Scenario| (it.id.into_owned(), it.says.into_owned());
     all().into_iter().map(one).collect()
@@ -117,7 +120,7 @@ fn all() -> Vec<Scenario> {
     [texts::all(), edges::all(), switches::cuts(), switches::pairs(), switches::kept()].concat()
 }
 
-/// The simulators of an examination, and the clients that visit them.
+/// The simulators of an examination, and its clients.
 #[derive(Debug)]
 pub struct Ward {
     stage: Stage,
@@ -130,13 +133,14 @@ impl Ward {
     ///
     /// # Errors
     ///
-    /// The listener's address cannot be read, or no client can be made.
+    /// Returns an error if the address of the listener cannot be read or the HTTP client cannot be
+    /// made.
     pub fn open(listener: TcpListener) -> io::Result<Self> {
         let postman = Postman::new().map_err(io::Error::other)?;
         Ok(Self { stage: Stage::open(listener)?, postman, scenarios: all() })
     }
 
-    /// The address of the simulators.
+    /// The address of the simulators, with `http://`.
     pub fn base(&self) -> String {
         self.stage.base()
     }
@@ -167,7 +171,7 @@ impl Ward {
         models
     }
 
-    /// Plays one scenario; `None` where there is none of this id.
+    /// Plays one scenario. Returns `None` for an unknown id.
     pub async fn examine(&self, id: &str, gateway: Option<&dyn Gateway>) -> Option<Row> {
         let found = self.scenarios.iter().enumerate().find(|(_, scenario)| scenario.id == id);
         let (number, scenario) = found?;
@@ -186,7 +190,7 @@ impl Ward {
         if row.gateway != Mark::Fail || row.is_expected {
             return Some(row);
         }
-        // On a machine that has much else to do, a gateway's store may be late now and then.
+        // On a busy machine the store of a gateway may answer too late now and then.
         for count in 1..=TRIES {
             let played = play(number + count * AGAIN).await;
             let again = judge::judge(scenario, &direct, &naive, played.as_ref());

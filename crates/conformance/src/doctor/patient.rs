@@ -1,4 +1,4 @@
-//! A client in the course of a scenario: its conversation, and what it asks next.
+//! The client of a scenario: its conversation and its next request.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ use super::scenario::{Habit, Scenario};
 use crate::catalog::{Profile, profile};
 use crate::json::Keyed;
 
-/// Which of the three ways a scenario is played.
+/// The way to play a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     /// A client that does everything right, at the simulator.
     Direct,
     /// A naive client at the simulator.
     Naive,
-    /// The same through a gateway.
+    /// The naive client through a gateway.
     Gateway,
 }
 
-/// One thing in a conversation.
+/// One entry of a conversation.
 #[derive(Debug, Clone)]
 pub(super) enum Entry {
     User(String, Option<&'static str>),
@@ -30,21 +30,22 @@ pub(super) enum Entry {
     Results(Vec<(Call, String)>),
 }
 
-/// The image that stands in a history.
+/// The image of all scenarios: one pixel.
 pub(super) const IMAGE: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
-/// A conversation that can be kept and gone back to.
+/// A conversation. A scenario can keep it and return to it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Course {
     pub(super) entries: Vec<Entry>,
-    /// Fields at the top that the scenario asks for.
+    /// Top-level fields of the scenario.
     extra: Option<Value>,
 }
 
-/// The client.
+/// The client of a scenario.
 pub(super) struct Patient<'a> {
     scenario: &'a Scenario,
-    /// The place of the scenario in the list, by which its conversations differ from those of others.
+    /// The number of the scenario. It is in the first message, so that no two scenarios have the
+    /// same conversation.
     number: usize,
     way: Way,
     pub(super) sim: &'static str,
@@ -91,7 +92,7 @@ impl<'a> Patient<'a> {
         self.course = self.kept.get(&number).cloned().unwrap_or_default();
     }
 
-    /// Everything before the last words of the user becomes a summary.
+    /// Replaces everything before the last user message by a summary.
     pub(super) fn compact(&mut self, summary: &str) {
         let entries = &mut self.course.entries;
         let last = entries.iter().rposition(|entry| matches!(entry, Entry::User(..)));
@@ -100,7 +101,7 @@ impl<'a> Patient<'a> {
         *entries = tail;
     }
 
-    /// Runs the tools of the last answer; false when it called none.
+    /// Runs the tools of the last answer. Returns false if it has no calls.
     pub(super) fn run_tools(&mut self) -> bool {
         let Some(Entry::Answer(answer)) = self.course.entries.last() else { return false };
         let results: Vec<_> =
@@ -112,7 +113,7 @@ impl<'a> Patient<'a> {
         any
     }
 
-    /// The answers of the conversation that the simulator of the next request gave.
+    /// The answers that came from the simulator of the next request.
     pub(super) fn own_answers(&self) -> impl Iterator<Item = &Answer> {
         self.course.entries.iter().filter_map(|entry| match entry {
             Entry::Answer(answer) if answer.sim == self.sim => Some(answer),
@@ -120,7 +121,7 @@ impl<'a> Patient<'a> {
         })
     }
 
-    /// The client of the API that the next request speaks.
+    /// The client of the API for the next request.
     pub(super) fn caller(&self) -> Result<&'static dyn Caller, String> {
         let native = self.profile()?.wire();
         let wire = match self.way {
@@ -134,7 +135,7 @@ impl<'a> Patient<'a> {
         profile(self.sim).ok_or_else(|| format!("no simulator `{}`", self.sim))
     }
 
-    /// The next request, and the path before it that leads to a simulator.
+    /// The next request, and the path of its simulator, which is empty at a gateway.
     pub(super) fn ask(&mut self, stream: bool, count: bool) -> Result<(String, Letter), String> {
         let (caller, profile) = (self.caller()?, self.profile()?);
         let habits = self.habits();
@@ -170,7 +171,8 @@ impl<'a> Patient<'a> {
         users.count()
     }
 
-    /// The fields at the top: how a client asks this model to think, then those of the scenario.
+    /// The top-level fields: first the model's switch for thinking, then the fields of the
+    /// scenario.
     fn fields(&self, profile: &Profile) -> Value {
         let native = profile.wire();
         let via = self.scenario.via.filter(|_| self.way == Way::Gateway);
@@ -197,8 +199,8 @@ impl<'a> Patient<'a> {
         fields
     }
 
-    /// The history in the form of an API. What another model said is told in words by a client that does everything
-    /// right, for nobody can bring the thoughts of that model.
+    /// The history in the form of an API. A client that does everything right describes the answers
+    /// of other models in words, because it cannot send their thoughts.
     fn history(&self, caller: &dyn Caller) -> Vec<Value> {
         let (mut out, mut told) = (Vec::new(), String::new());
         for entry in &self.course.entries {

@@ -1,11 +1,11 @@
-//! How the doctor's clients send their requests.
+//! Sends the requests of the doctor's clients.
 
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
 use thinkthrough_client::{Client, ClientConfig, Request, Timeouts};
 
-/// A request, ready to go.
+/// A request without its address.
 #[derive(Debug, Clone)]
 pub(super) struct Letter {
     /// Path and query.
@@ -14,14 +14,14 @@ pub(super) struct Letter {
     pub(super) body: Vec<u8>,
 }
 
-/// What came back.
+/// The response.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Heard {
     pub(super) status: u16,
-    /// How the gateway explains itself, where it does.
+    /// The header `x-thinkthrough`, if the response has it.
     pub(super) explained: Option<String>,
     pub(super) body: Vec<u8>,
-    /// The body broke off, or its reader hung up.
+    /// The body broke off, or the client hung up.
     pub(super) broken: bool,
 }
 
@@ -31,7 +31,7 @@ impl Heard {
     }
 }
 
-/// Connections to simulators and gateways.
+/// The HTTP client of the doctor.
 #[derive(Debug)]
 pub(super) struct Postman {
     client: Client,
@@ -45,7 +45,7 @@ impl Postman {
         Client::new(config).map(|client| Self { client }).map_err(|error| error.to_string())
     }
 
-    /// Sends a letter and reads the answer, at most so many pieces of it.
+    /// Sends a request and reads the response, but at most `pieces` pieces of its body.
     pub(super) async fn send(
         &self,
         base: &str,

@@ -1,150 +1,151 @@
-//! What a scenario is: data, played three ways.
+//! Scenarios as data.
 
 use std::borrow::Cow;
 
-/// One scenario.
+/// One scenario. It is played three ways.
 #[derive(Debug, Clone)]
 pub(super) struct Scenario {
     pub(super) id: Cow<'static, str>,
-    /// What it is about, in one sentence.
+    /// Its description, in one sentence.
     pub(super) says: Cow<'static, str>,
-    /// The simulator that the conversation begins at.
+    /// The simulator at the start of the conversation.
     pub(super) sim: &'static str,
-    /// The API that the naive client speaks to a gateway; that of the simulator where nothing is said.
+    /// The API between naive client and gateway. `None` means the simulator's API.
     pub(super) via: Option<&'static str>,
-    /// The gateway's name for the model, where it is not that of the simulator.
+    /// The gateway's name of the model. `None` means the simulator's id.
     pub(super) model: Option<&'static str>,
     pub(super) play: Play,
-    /// What the naive client does to its history, in this order.
+    /// The habits of the naive client, in the order of their use.
     pub(super) habits: &'static [Habit],
-    /// How the naive client fares without help.
+    /// The expected result of the naive client without a gateway.
     pub(super) expect: Expect,
-    /// The request itself is at fault, so that a gateway may pass the refusal on.
+    /// The request itself is faulty, so that a gateway may pass on the refusal.
     pub(super) may_pass_on: bool,
     pub(super) checks: &'static [Check],
 }
 
-/// What happens.
+/// The course of a scenario.
 #[derive(Debug, Clone)]
 pub(super) enum Play {
     Acts(Vec<Act>),
-    /// The acts of a tool loop, over and over; each time the first answer breaks off one event later.
+    /// Plays a tool loop again and again. Each time its first answer breaks off one event later.
     Cuts,
 }
 
 /// One step of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Act {
-    /// The user says something.
+    /// Adds a message of the user.
     User(&'static str),
-    /// The user shows an image and says something.
+    /// Adds a message of the user with an image.
     Image(&'static str),
-    /// Asks, and takes the answer into the history.
+    /// Sends a request and adds the answer to the history.
     Send,
     /// Runs the tools of the last answer.
     Tools,
-    /// Asks and runs tools until an answer calls none.
+    /// Sends requests and runs tools until an answer has no calls.
     Loop,
-    /// Asks, and forgets the answer, as a client does that tries again.
+    /// Sends a request and ignores the answer, as a client does before a retry.
     Waste,
-    /// Asks, and hangs up after so many pieces of the answer.
+    /// Sends a request and hangs up after this many pieces of the answer.
     HangUp(usize),
-    /// The next requests go to this simulator.
+    /// Sends the next requests to this simulator.
     Model(&'static str),
-    /// These fields stand in the next requests, in place of those before.
+    /// Replaces the top-level fields of the scenario in the next requests.
     Extra(&'static str),
-    /// An empty conversation begins.
+    /// Begins an empty conversation.
     New,
     /// Keeps the conversation under this number.
     Keep(u8),
-    /// Goes back to the conversation under this number.
+    /// Returns to the conversation with this number.
     Back(u8),
-    /// Everything before the last words of the user becomes this summary.
+    /// Replaces everything before the last user message by this summary.
     Compact(&'static str),
     /// Counts the tokens of the request.
     Count,
-    /// From here on somebody else asks.
+    /// Changes the credential: from now on a stranger asks.
     Stranger,
-    /// The gateway is killed and started again.
+    /// Kills the gateway and starts it again.
     Kill,
-    /// The gateway is killed, and what it knew is gone.
+    /// Kills the gateway, deletes its memory and starts it again.
     Lose,
 }
 
-/// What a naive client does to its history before each request.
+/// A change of a naive client to each of its requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Habit {
-    /// It keeps nothing of thoughts.
+    /// Removes all thoughts.
     Forget,
-    /// It drops reasoning items and keeps the ids of the others.
+    /// Removes reasoning items, but keeps the ids of the other items.
     ForgetButIds,
-    /// It takes the ids off what follows a reasoning item.
+    /// Removes the ids of all items but reasoning items.
     NoIds,
-    /// It takes the encrypted payload off reasoning items.
+    /// Removes the encrypted payload of reasoning items.
     NoPayload,
-    /// It leaves the summary of reasoning items out.
+    /// Removes the summary of reasoning items.
     NoSummary,
-    /// It takes signatures off thoughts.
+    /// Removes signatures.
     NoSignature,
-    /// It writes this in place of signatures and payloads.
+    /// Replaces signatures and payloads by this text.
     Seal(&'static str),
-    /// It changes the words of thoughts.
+    /// Replaces the text of thoughts.
     Rewrite,
-    /// It sends half of each thought.
+    /// Sends only the first half of each thought.
     Half,
-    /// It writes thoughts into the visible text, in tags.
+    /// Moves thoughts into the visible text, in tags.
     Tagged,
-    /// It sends thoughts as `reasoning_content`, whoever reads that.
+    /// Renames the field of thoughts to `reasoning_content`, also for providers with another name.
     OldName,
-    /// It sends thoughts though it switched thinking off.
+    /// Sends thoughts although the request switches thinking off.
     KeepAll,
-    /// It asks for a greater budget than its cap.
+    /// Asks for a thinking budget above the token cap.
     Budget,
-    /// It writes another system text in every turn.
+    /// Changes the system text in every turn.
     Clock,
-    /// It allows letters, digits, `_` and `-` in ids of calls.
+    /// Replaces characters of call ids by `_`, other than letters, digits, `_` and `-`.
     CleanIds,
-    /// It writes each call of an answer into a message of its own.
+    /// Puts each call of an answer into a message of its own.
     Split,
-    /// It writes empty content as `null`.
+    /// Writes empty content as `null`.
     Null,
-    /// It leaves empty content out.
+    /// Leaves out empty content.
     Absent,
-    /// It writes content as a list of parts.
+    /// Writes content as a list of parts.
     Parts,
-    /// It adds a newline to the answer's text.
+    /// Adds a newline to the text of answers.
     Newline,
-    /// It writes the arguments of calls in its own way.
+    /// Writes the arguments of calls as indented JSON.
     Arguments,
-    /// It writes its bodies in a way no program would.
+    /// Writes bodies in a form that no usual JSON writer produces.
     OddBytes,
 }
 
-/// How a naive client fares when nobody helps it.
+/// The result of the naive client without a gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expect {
-    /// It is refused with these words.
+    /// A refusal with these words.
     Refused(&'static str),
-    /// The provider says nothing, and the simulator misses a thought.
+    /// The provider accepts the request, but the simulator misses a thought.
     Lost,
-    /// One of the two.
+    /// A refusal or a loss.
     Either,
-    /// The tokens that are counted for it are too few.
+    /// The provider counts too few tokens.
     Miscounted,
-    /// Any outcome.
+    /// Any result.
     Any,
 }
 
-/// What must hold beyond the rule of the provider.
+/// A condition for the gateway beyond the rule of the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Check {
-    /// Every thought of the conversation arrives, the right one.
+    /// Every thought of the conversation arrives.
     Every,
-    /// What arrived once arrives again, byte for byte, when the conversation grows.
+    /// The history only grows: its bytes in one request begin the history of the next.
     Prefix,
-    /// The provider refuses no request on the way.
+    /// The gateway sends no request that the simulator refuses.
     AtOnce,
-    /// What the client wrote arrives byte for byte; thoughts are put between.
+    /// The client's bytes arrive unchanged, apart from the model's name and added thoughts. Only
+    /// for a scenario with the habit `OddBytes`.
     Bytes,
 }
 
@@ -197,7 +198,7 @@ impl Scenario {
         Self { may_pass_on: true, ..self }
     }
 
-    /// The gateway must end and start again for it.
+    /// Whether the scenario kills the gateway.
     pub(super) fn needs_restart(&self) -> bool {
         let Play::Acts(acts) = &self.play else { return false };
         acts.iter().any(|act| matches!(act, Act::Kill | Act::Lose))

@@ -1,10 +1,10 @@
-//! Comparisons of bodies by their bytes.
+//! Compares request bodies byte by byte.
 
 use serde_json::Value;
 
 use super::course::Trace;
 
-/// All texts in a JSON body.
+/// All strings in a JSON body.
 pub(super) fn strings(body: &[u8]) -> Vec<String> {
     let mut out = Vec::new();
     if let Ok(value) = serde_json::from_slice::<Value>(body) {
@@ -16,7 +16,6 @@ pub(super) fn strings(body: &[u8]) -> Vec<String> {
 fn collect(value: &Value, out: &mut Vec<String>) {
     match value {
         Value::String(text) => {
-            // Payloads may stand in a text that is JSON itself.
             out.push(text.clone());
         }
         Value::Array(list) => list.iter().for_each(|inner| collect(inner, out)),
@@ -25,7 +24,8 @@ fn collect(value: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// Says where a history that should only grow was rewritten.
+/// Compares the histories of successive requests. Returns a sentence about the first request that
+/// does not only append to the history before it.
 pub(super) fn grown(trace: &Trace) -> Option<String> {
     let bodies: Vec<String> = trace
         .rounds
@@ -44,7 +44,7 @@ pub(super) fn grown(trace: &Trace) -> Option<String> {
     None
 }
 
-/// The inside of the history of a body, as it stands there.
+/// The bytes between the brackets of the history in a body.
 fn history(body: &str) -> Option<&str> {
     let start = ["\"messages\":[", "\"input\":[", "\"contents\":["]
         .iter()
@@ -66,7 +66,7 @@ fn history(body: &str) -> Option<&str> {
     None
 }
 
-/// Whether a body is the one that was sent, but for the model's name and thoughts put between.
+/// Whether both bodies are equal, apart from the model's name and added thoughts.
 pub(super) fn only_thoughts_were_added(sent: &[u8], arrived: &[u8]) -> bool {
     let (Ok(sent), Ok(arrived)) = (std::str::from_utf8(sent), std::str::from_utf8(arrived)) else {
         return false;
@@ -77,18 +77,18 @@ pub(super) fn only_thoughts_were_added(sent: &[u8], arrived: &[u8]) -> bool {
     }
 }
 
-/// The body without the text at `model`.
+/// Removes the value of `model`.
 fn without_model(body: &str) -> Option<String> {
     let (head, rest) = body.split_once("\"model\":")?;
     Some(format!("{head}{}", rest.get(text_end(rest)?..)?))
 }
 
-/// The body without its members `reasoning_content`.
+/// Removes the members `reasoning_content`.
 fn without_thoughts(body: &str) -> String {
     let (mut out, mut rest) = (String::new(), body);
     while let Some((head, tail)) = rest.split_once("\"reasoning_content\":") {
         let Some(after) = text_end(tail).and_then(|end| tail.get(end..)) else { break };
-        // Its comma stands before it, or behind it where it is the first.
+        // The comma of a member is before it, or after it if the member is the first.
         match (head.strip_suffix(','), after.strip_prefix(',')) {
             (Some(head), _) => {
                 out.push_str(head);
@@ -107,7 +107,7 @@ fn without_thoughts(body: &str) -> String {
     out + rest
 }
 
-/// Where the JSON text at the head of `text` ends.
+/// The end of the JSON string at the start of `text`.
 fn text_end(text: &str) -> Option<usize> {
     let mut escaped = false;
     let open = text.find('"')?;

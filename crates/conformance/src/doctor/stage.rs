@@ -1,4 +1,4 @@
-//! The simulators of an examination: they answer over a socket, and everything that arrives is written down.
+//! The simulators of an examination. They listen on a socket and record every request.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,12 +11,12 @@ use crate::log::LogEntry;
 use crate::server::{Running, SimOptions, serve_before};
 use crate::simulator::Simulator;
 
-/// One request that arrived, and what became of it.
+/// One request at a simulator, and its log.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
     pub(super) body: Vec<u8>,
     pub(super) log: LogEntry,
-    /// The pieces of the answer, had nothing gone wrong.
+    /// Number of pieces of the whole answer, without any cut.
     pub(super) events: usize,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Stage {
 #[derive(Debug, Default)]
 struct Shared {
     seen: Vec<Seen>,
-    /// The next answer breaks off after so many events.
+    /// The next answer breaks off after this many events.
     cut: Option<usize>,
 }
 
@@ -45,24 +45,24 @@ impl Stage {
         Ok(Self { running, shared })
     }
 
-    /// The address of the simulators, `http://` included.
+    /// The address of the simulators, with `http://`.
     pub(super) fn base(&self) -> String {
         format!("http://{}", self.running.addr())
     }
 
-    /// Lets the next answer break off after so many events.
+    /// Makes the next answer break off after this many events.
     pub(super) fn cut_next(&self, events: usize) {
         self.lock().cut = Some(events);
     }
 
-    /// What arrived since the last call.
+    /// Returns the requests since the last call. An unused cut is dropped.
     pub(super) fn seen(&self) -> Vec<Seen> {
         let mut shared = self.lock();
         shared.cut = None;
         std::mem::take(&mut shared.seen)
     }
 
-    /// Forgets what arrived, not what is to be cut.
+    /// Drops the recorded requests, but keeps a planned cut.
     pub(super) fn forget(&self) {
         self.lock().seen.clear();
     }

@@ -1,8 +1,9 @@
-//! Every switch between eight providers, clients that keep their thoughts when the model changes, and streams that break off after every event.
+//! Switches between eight providers, clients that keep their thoughts at a change of the model, and
+//! streams that break off after each event.
 
 use super::scenario::{Act, Check, Expect, Play, Scenario};
 
-/// The providers and the simulators that stand for them.
+/// The providers, each with its simulator.
 const EIGHT: [(&str, &str); 8] = [
     ("deepseek", "deepseek-v4"),
     ("moonshotai", "kimi-k2"),
@@ -14,15 +15,15 @@ const EIGHT: [(&str, &str); 8] = [
     ("minimax", "minimax-tags"),
 ];
 
-/// The simulators whose streams are cut, one for each API and rule.
+/// The simulators with cut streams: one for each API and rule.
 const CUT: [&str; 6] =
     ["kimi-k2", "deepseek-v4", "anthropic-manual", "responses-stateless", "gemini-3", "ollama"];
 
-/// The models whose thoughts a client keeps, and the APIs that it speaks.
+/// The models whose thoughts a client keeps, and the APIs of such clients.
 const MAKERS: [(&str, &str); 5] = [EIGHT[0], EIGHT[1], EIGHT[2], EIGHT[3], EIGHT[4]];
 const CALLERS: [&str; 4] = ["chat-completions", "messages", "responses", "generate-content"];
 
-/// There and back on one transcript.
+/// One conversation at the first model, at the second, and at the first again.
 fn there_and_back(from: &'static str, to: &'static str) -> [Act; 8] {
     [
         Act::User("What is in this folder, and what does the readme say?"),
@@ -36,8 +37,8 @@ fn there_and_back(from: &'static str, to: &'static str) -> [Act; 8] {
     ]
 }
 
-/// Each caller sends back every thought and switches the model. No thought of the first model may reach the second, and the
-/// simulators may refuse no request.
+/// A client of each API keeps every thought and switches the model. The second model must not
+/// receive thoughts of the first, and the simulators must refuse no request.
 pub(super) fn kept() -> Vec<Scenario> {
     let mut all = Vec::new();
     for caller in CALLERS {
@@ -60,7 +61,7 @@ pub(super) fn kept() -> Vec<Scenario> {
     all
 }
 
-/// The 64 pairs on one transcript: a turn at the first, one at the second, one at the first again.
+/// All 64 pairs of providers, each with one conversation there and back.
 pub(super) fn pairs() -> Vec<Scenario> {
     let both = EIGHT.iter().flat_map(|from| EIGHT.iter().map(move |to| (from, to)));
     let one = |((from, sim), (to, other)): (&(&str, &'static str), &(&str, &'static str))| {
@@ -71,7 +72,7 @@ pub(super) fn pairs() -> Vec<Scenario> {
     both.map(one).collect()
 }
 
-/// A tool loop whose first answer is cut after every event in turn.
+/// A tool loop for each simulator. Its first answer breaks off after every event in turn.
 pub(super) fn cuts() -> Vec<Scenario> {
     let one = |sim: &'static str| {
         let says = format!(

@@ -1,15 +1,15 @@
-//! The 24 refusals that users report, and the silent failures beside them.
+//! The 24 refusals that users report, and silent losses.
 
 use super::scenario::{Act, Expect, Habit, Scenario};
 
 const ASK: Act = Act::User("What is in this folder, and what does the readme say?");
 const AGAIN: Act = Act::User("Thanks. What is in the folder now?");
-/// Two turns with tools, the first with two rounds.
+/// Two turns with tools. The first one has two rounds.
 pub(super) const TURNS: &[Act] = &[ASK, Act::Loop, AGAIN, Act::Loop];
 
 const V4: &str = "The `reasoning_content` in the thinking mode must be passed back to the API.";
 
-/// A helper's question with thinking switched off, in the middle of a tool loop.
+/// A side question with thinking switched off, in the middle of a tool loop.
 pub(super) const ASIDE: &[Act] = &[
     ASK,
     Act::Send,
@@ -21,7 +21,7 @@ pub(super) const ASIDE: &[Act] = &[
     Act::Loop,
 ];
 
-/// Everything of this file, in the order of the list.
+/// All scenarios of this file, in the order of the list.
 pub(super) fn all() -> Vec<Scenario> {
     [chats(), signed(), items(), names(), silent()].concat()
 }

@@ -10,11 +10,11 @@ use crate::mind::{Verdict, Visible, judge};
 use crate::reply::{Refusal, Visit};
 use crate::seal::{Look, Seal, decode64};
 
-/// Values that the documentation offers for calls that no Gemini model made.
+/// The documented values for calls that no Gemini model made.
 const DUMMIES: &[&str] =
     &["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"];
 
-/// Applies the rule and notes every thought of the request.
+/// Logs every thought of the request and applies the rule.
 pub(super) fn enforce(
     visit: &mut Visit<'_>,
     dialect: &GeminiDialect,
@@ -38,13 +38,15 @@ pub(super) fn enforce(
         if content.model && !opened {
             first_call(dialect, content, place)?;
         }
-        // Several contents of the model in a row are one step; only its first call is signed.
+        // Several contents of the model in a row are one step. Only the first call of a step has a
+        // signature.
         opened = content.model && (opened || content.has("functionCall"));
     }
     Ok(())
 }
 
-/// Every signature of a content is ours and where it belongs; whether there is any.
+/// Refuses foreign signatures and calls with the signature of another. Returns whether the content
+/// has any signature.
 fn signatures(
     visit: &mut Visit<'_>,
     dialect: &GeminiDialect,
@@ -82,19 +84,20 @@ fn state(seal: &Seal, part: &Value, (text, visible): (u64, Visible)) -> ThoughtS
     }
     match judge(&seal.body, visible) {
         Verdict::Own => ThoughtState::Own,
-        // The signature holds whatever became of the arguments; only the bearer counts for the provider.
+        // Changed arguments do not matter: the provider checks only that the signature is on a call
+        // with the same name.
         Verdict::Altered | Verdict::Foreign if call.is_some() => ThoughtState::Own,
         Verdict::Altered | Verdict::Foreign => ThoughtState::Altered,
     }
 }
 
-/// The value stands for a signature that no Gemini model made.
+/// Whether the value is a documented substitute for a signature, plain or in base64.
 pub(crate) fn is_dummy(signature: &str) -> bool {
     let plain = decode64(signature).and_then(|bytes| String::from_utf8(bytes).ok());
     DUMMIES.contains(&signature) || plain.is_some_and(|plain| DUMMIES.contains(&plain.as_str()))
 }
 
-/// Thought texts may come back; the model does not need them.
+/// Logs thought texts. They may come back, but the model does not need them.
 fn thoughts(visit: &mut Visit<'_>, content: &Content, place: usize, visible: Visible) {
     let parts = content.parts.iter().filter(|part| *part.at("thought") == true);
     let text: String = parts.filter_map(|part| part.at("text").as_str()).collect();
@@ -109,7 +112,7 @@ fn thoughts(visit: &mut Visit<'_>, content: &Content, place: usize, visible: Vis
     visit.log.saw(place, "thought", (true, false), state);
 }
 
-/// The first call of a step carries its signature.
+/// Refuses a step whose first call has no signature.
 fn first_call(dialect: &GeminiDialect, content: &Content, place: usize) -> Result<(), Refusal> {
     let part = content.parts.iter().find(|part| field(part, "functionCall").is_some());
     let Some(part) = part.filter(|part| field(part, "thoughtSignature").is_none()) else {
@@ -128,7 +131,7 @@ fn first_call(dialect: &GeminiDialect, content: &Content, place: usize) -> Resul
     Err(refusal(dialect, 400, &text))
 }
 
-/// The refusal of the Gemini API for a call without its signature.
+/// The Gemini API's refusal of a call without its signature.
 pub(crate) fn missing(name: &str, position: usize) -> String {
     format!(
         "Function call is missing a thought_signature in functionCall parts. This is required for tools to work \

@@ -11,13 +11,13 @@ use crate::mind::{self, Plan};
 use crate::reply::{Answer, Refusal, Visit};
 use crate::seal::{ALNUM, Digest, HEX, Look, Seal};
 
-/// One place that serves Gemini models.
+/// The dialect of one host of Gemini models.
 #[derive(Debug)]
 pub(crate) struct GeminiDialect {
     pub(crate) house: House,
 }
 
-/// Whose paths and words.
+/// The host, for its paths and error texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum House {
     /// The Gemini API with a key.
@@ -29,7 +29,7 @@ pub(crate) enum House {
 pub(crate) const STUDIO: GeminiDialect = GeminiDialect { house: House::Studio };
 pub(crate) const VERTEX: GeminiDialect = GeminiDialect { house: House::Vertex };
 
-/// What a request asks for.
+/// The method at the end of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Method {
     Generate,
@@ -37,7 +37,6 @@ enum Method {
     Count,
 }
 
-/// Answers a request to a simulator of this family.
 pub(crate) fn answer(visit: &mut Visit<'_>, dialect: &GeminiDialect) -> Result<Answer, Refusal> {
     let route = visit.route;
     let (_, name) = route.split_once("/models").ok_or_else(|| unknown(dialect))?;
@@ -69,7 +68,7 @@ fn model_entry(id: &str) -> Value {
     })
 }
 
-/// A refusal in Google's body.
+/// A refusal with Google's error body.
 pub(crate) fn refusal(_: &GeminiDialect, status: u16, text: &str) -> Refusal {
     let word = match status {
         401 => "UNAUTHENTICATED",
@@ -84,7 +83,7 @@ pub(crate) fn refusal(_: &GeminiDialect, status: u16, text: &str) -> Refusal {
     Refusal { status, text: text.to_owned(), body }
 }
 
-/// A request without a credential.
+/// The refusal of a request without a credential.
 pub(crate) fn unauthorised(dialect: &GeminiDialect) -> Refusal {
     let text = "Request is missing required authentication credential. Expected OAuth 2 access token, login cookie or \
                 other valid authentication credential. See \
@@ -123,11 +122,11 @@ fn generate(
     })
 }
 
-/// Everything that both renderers need.
+/// The data of an answer, for both renderers.
 struct Reply {
     plan: Plan,
     shows_thoughts: bool,
-    /// The signature of the answer, absent when the cap ended it inside the thought.
+    /// The signature of the answer. `None` if the token cap ended the answer inside its thought.
     signature: Option<String>,
     ids: Vec<Option<String>>,
     response_id: String,
@@ -159,7 +158,7 @@ fn prompt_tokens(body: &Value) -> u64 {
         .sum()
 }
 
-/// The signature stands on the first call, or on the text of an answer without calls.
+/// Makes the signature for the first call, or for the text of an answer without calls.
 pub(crate) fn signature(visit: &Visit<'_>, model: &str, plan: &Plan) -> Option<String> {
     let bearer = match plan.calls.first() {
         Some(call) => call_digest(&call.name),
@@ -183,7 +182,7 @@ pub(crate) fn text_digest(text: &str) -> u64 {
     Digest::new("text").text(text.trim()).finish()
 }
 
-/// The Gemini API gives ids to calls, Vertex AI gives none.
+/// Call ids. Only the Gemini API has them, Vertex AI has none.
 fn ids(visit: &Visit<'_>, dialect: &GeminiDialect, plan: &Plan) -> Vec<Option<String>> {
     let id = |place: usize| match dialect.house {
         House::Studio => Some(visit.seed().text("call").number(place as u64).word(HEX, 8)),

@@ -1,4 +1,4 @@
-//! Reading and validating the structure of a request.
+//! Reads a request and validates its structure.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::mind::{Call, Choice, Said, Scene, Tool};
 use crate::reply::{Refusal, Visit};
 use crate::shape::{self, Kind};
 
-/// A request whose structure is right.
+/// A request with a valid structure.
 pub(super) struct Request {
     pub(super) body: Value,
     pub(super) model: String,
@@ -17,7 +17,6 @@ pub(super) struct Request {
     pub(super) scene: Scene,
 }
 
-/// One content of the history.
 pub(super) struct Content {
     pub(super) model: bool,
     pub(super) parts: Vec<Value>,
@@ -30,7 +29,6 @@ impl Content {
         visible.filter_map(|part| part.at("text").as_str()).collect()
     }
 
-    /// The calls with their ids.
     pub(super) fn calls(&self) -> Vec<Call> {
         let calls = self.parts.iter().filter_map(|part| field(part, "functionCall"));
         calls
@@ -45,13 +43,14 @@ impl Content {
         self.parts.iter().any(|part| field(part, key).is_some())
     }
 
-    /// A content of the user that opens a turn: anything but tool results.
+    /// Whether the content begins a turn. Tool results alone do not.
     pub(super) fn opens_turn(&self) -> bool {
         !self.model && self.parts.iter().any(|part| field(part, "functionResponse").is_none())
     }
 }
 
-/// A field by its JSON name or by its name in the protocol definition; both are accepted.
+/// Looks up a field by its JSON name, else by its name in the protocol definition (snake case). The
+/// API accepts both.
 pub(super) fn field<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     let snake: String = name
         .chars()
@@ -138,7 +137,6 @@ const PART: &[&str] = &[
     "toolResponse",
 ];
 
-/// Reads the body, or refuses it.
 pub(super) fn request(
     visit: &mut Visit<'_>,
     dialect: &GeminiDialect,
@@ -234,7 +232,7 @@ fn content(dialect: &GeminiDialect, raw: &Value, place: usize) -> Result<Content
     Ok(Content { model, parts })
 }
 
-/// As many results as calls, right after them.
+/// Demands as many results as calls, right after them.
 fn pairs(dialect: &GeminiDialect, contents: &[Content]) -> Result<(), Refusal> {
     let bad = |text: &str| Err(refusal(dialect, 400, text));
     let uneven = "Please ensure that the number of function response parts is equal to the number of function call \
@@ -256,7 +254,8 @@ fn pairs(dialect: &GeminiDialect, contents: &[Content]) -> Result<(), Refusal> {
     if open == 0 { Ok(()) } else { bad(uneven) }
 }
 
-/// This model thinks at LOW or HIGH, by level or by budget but not by both.
+/// Checks the thinking configuration: the level LOW, MEDIUM or HIGH, or a budget other than 0, but
+/// not both.
 fn levels(dialect: &GeminiDialect, thinking: &Value) -> Result<(), Refusal> {
     let bad = |text: &str| Err(refusal(dialect, 400, text));
     let level = field(thinking, "thinkingLevel").and_then(Value::as_str).map(str::to_uppercase);
@@ -319,7 +318,7 @@ fn scene(id: &'static str, body: &Value, contents: &[Content], config: &Value) -
     }
 }
 
-/// The words of a tool result, which is an object of any shape.
+/// The text of a tool result, which is an object of any shape.
 fn result_text(response: &Value) -> String {
     let mut values =
         ["output", "result", "content", "error"].iter().filter_map(|key| response.at(key).as_str());
@@ -343,7 +342,7 @@ fn tools(body: &Value) -> Vec<Tool> {
         .collect()
 }
 
-/// The schema with its type names in lower case, as the rest of the world writes them.
+/// The schema with type names in lower case, as in JSON Schema.
 fn lower(schema: &Value) -> Value {
     match schema {
         Value::Object(map) => {

@@ -1,4 +1,4 @@
-//! The answer as one body, as events, or as the JSON array that comes without `alt=sse`.
+//! Renders the answer as one body, as events, or (without `alt=sse`) as a streamed JSON array.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn sign(part: &mut Value, reply: &Reply, first: bool) {
     }
 }
 
-/// Only the first call of a batch is signed.
+/// The parts of the calls. Only the first one has a signature.
 fn calls(reply: &Reply) -> Vec<Value> {
     let pairs = reply.plan.calls.iter().zip(&reply.ids).enumerate();
     pairs
@@ -68,7 +68,7 @@ pub(super) fn stream(reply: &Reply, events: bool) -> Answer {
     parts.extend(pieces(&reply.plan.text).into_iter().map(|text| json!({"text": text})));
     parts.extend(calls(reply));
     if reply.plan.calls.is_empty() {
-        // The signature of a plain answer rides on a last part without text.
+        // The signature of an answer without calls comes on a last part with empty text.
         let mut last = json!({"text": ""});
         sign(&mut last, reply, true);
         parts.push(last);

@@ -12,7 +12,6 @@ use crate::reply::{Answer, Refusal, Visit};
 use crate::responses::Store;
 use crate::seal::{ALNUM, HEX, Look, Seal};
 
-/// Answers a request to the simulator.
 pub(crate) fn answer(visit: &mut Visit<'_>, store: &Store) -> Result<Answer, Refusal> {
     let route = visit.route.strip_prefix("/v1beta").unwrap_or(visit.route);
     match (visit.request.method.as_str(), route, route.strip_prefix("/interactions/")) {
@@ -35,12 +34,12 @@ fn not_found() -> Refusal {
     refusal(404, "Requested entity was not found.")
 }
 
-/// A refusal in Google's body.
+/// A refusal with Google's error body.
 pub(crate) fn refusal(status: u16, text: &str) -> Refusal {
     gemini::refusal(&gemini::STUDIO, status, text)
 }
 
-/// A request without a credential.
+/// The refusal of a request without a credential.
 pub(crate) fn unauthorised() -> Refusal {
     gemini::unauthorised(&gemini::STUDIO)
 }

@@ -1,4 +1,4 @@
-//! Reading and validating a request, and its thoughts.
+//! Reads and validates a request and its thoughts.
 
 use std::collections::HashMap;
 
@@ -14,11 +14,11 @@ use crate::responses::Store;
 use crate::seal::{Look, Seal};
 use crate::shape::{self, Kind};
 
-/// A request whose structure is right.
+/// A request with a valid structure.
 pub(super) struct Request {
     pub(super) body: Value,
     pub(super) model: String,
-    /// The steps of the interaction that is continued, then those of the request.
+    /// The steps of the continued interaction, then the steps of the request.
     pub(super) steps: Vec<Value>,
 }
 
@@ -55,7 +55,6 @@ const SHAPE: &[(&str, Kind)] = &[
     ("store", Kind::Flag),
 ];
 
-/// Reads the body, or refuses it.
 pub(super) fn request(visit: &mut Visit<'_>, store: &Store) -> Result<Request, Refusal> {
     let bad = |text: &str| refusal(400, text);
     let body: Value = serde_json::from_slice(&visit.request.body)
@@ -109,7 +108,7 @@ fn known(step: &Value, place: usize) -> Result<(), Refusal> {
     }
 }
 
-/// The results in a step: a step of its own, or parts of the user's input.
+/// The results in a step: the step itself, or parts of the user's input.
 fn results(step: &Value) -> Vec<&Value> {
     if step.at("type") == "function_result" {
         return vec![step];
@@ -139,7 +138,7 @@ fn pairs(steps: &[Value]) -> Result<(), Refusal> {
     }
 }
 
-/// Thoughts that come back are ours; missing ones make the answer worse.
+/// Refuses foreign thoughts and logs missing ones.
 fn thoughts(
     visit: &mut Visit<'_>,
     model: &str,
@@ -182,7 +181,7 @@ fn thoughts(
     Ok(())
 }
 
-/// The visible part of the answer that a thought opens.
+/// The visible part of the answer after a thought.
 fn answer_after(steps: &[Value], place: usize) -> (String, Vec<Call>) {
     let mut out = (String::new(), Vec::new());
     for step in steps.iter().skip(place + 1) {
@@ -221,7 +220,7 @@ fn result_text(result: &Value) -> String {
 }
 
 impl Request {
-    /// What the mind needs of the request.
+    /// The scene for the mind.
     pub(super) fn scene(&self, simulator: &'static str) -> Scene {
         let mut said = Vec::new();
         let mut names: HashMap<&str, &str> = HashMap::new();

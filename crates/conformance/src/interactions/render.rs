@@ -1,4 +1,4 @@
-//! The answer as a stream of events.
+//! Renders the answer as a stream of events.
 
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ pub(super) fn stream(body: &Value) -> Answer {
     Answer::events(frames, say("error", json!({"error": error})))
 }
 
-/// A step as it is announced, without what its deltas will bring.
+/// The step of a start event. Its content follows in deltas.
 fn opened(step: &Value) -> Value {
     match step.at("type").as_str() {
         Some("function_call") => json!({

@@ -1,17 +1,18 @@
-//! Prefix binding: what a thought of the newest models is bound to.
+//! Prefix binding: a thought of the newest models is valid only behind the same system prompt,
+//! tools and visible blocks.
 
 use serde_json::Value;
 
 use crate::json::Keyed;
 use crate::seal::{Digest, Seal};
 
-/// The prefix of a request as far as it was read: system, tools and all visible blocks of the messages.
+/// A digest over a growing part of a request: system, tools and the visible blocks of messages.
 pub(super) struct Prefix<'a> {
     messages: &'a [Value],
     /// Digests of the system prompt and the tools.
     digests: Seal,
     hash: Digest,
-    /// The next block, by its message and its number there.
+    /// The next block: index of its message, and index in the message.
     place: (usize, usize),
 }
 
@@ -30,7 +31,7 @@ impl<'a> Prefix<'a> {
         }
     }
 
-    /// The digests of everything before a block. Calls must ask for blocks in order.
+    /// The digests of the prefix before a block. Callers ask for blocks in ascending order.
     pub(super) fn before(&mut self, message: usize, block: usize) -> Seal {
         while self.place.0 < message.min(self.messages.len()) {
             self.read(usize::MAX);
@@ -40,12 +41,12 @@ impl<'a> Prefix<'a> {
         Seal { messages: self.hash.finish(), ..self.digests.clone() }
     }
 
-    /// The digests at the end of the request, where a new answer begins.
+    /// The digests of the whole request, to which the thought of the answer is bound.
     pub(super) fn whole(mut self) -> Seal {
         self.before(usize::MAX, 0)
     }
 
-    /// Reads the blocks of the message up to one of them. Text that is no list has one block.
+    /// Adds the blocks of the current message up to `end`. A plain string counts as one block.
     fn read(&mut self, end: usize) {
         let Some(message) = self.messages.get(self.place.0) else { return };
         let role = message.at("role").as_str().unwrap_or_default();
@@ -85,7 +86,7 @@ fn system(system: &Value) -> u64 {
         Value::Array(blocks) => blocks
             .iter()
             .map(|block| block.at("text").as_str().unwrap_or_default())
-            // The API takes its client's own line off the prompt.
+            // The API removes this line of its own client from the prompt.
             .filter(|text| !text.starts_with("x-anthropic-billing-header:"))
             .fold(hash, Digest::text)
             .finish(),

@@ -1,4 +1,4 @@
-//! Content blocks: their validation, the pairing of calls and results, and what can be read from them.
+//! Content blocks: validation, pairs of calls and results, and readers of their parts.
 
 use std::collections::HashSet;
 
@@ -10,12 +10,12 @@ use crate::json::Keyed;
 use crate::mind::Call;
 use crate::reply::Refusal;
 
-/// A character of a name or id.
+/// Whether a name or an id may contain the character.
 pub(super) fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// Validates one block at that place.
+/// Validates the block at path `at`.
 pub(super) fn check(
     dialect: &MessagesDialect,
     block: &Value,
@@ -125,7 +125,8 @@ fn tool_use(dialect: &MessagesDialect, block: &Value, at: &str) -> Result<(), Re
     Ok(())
 }
 
-/// Every `tool_use` is answered in the message right after it, and nothing else is.
+/// Refuses a `tool_use` without a result in the message right after it, and a result without a
+/// call.
 pub(super) fn pairs(dialect: &MessagesDialect, messages: &[Message]) -> Result<(), Refusal> {
     let bad = |text: String| Err(refusal(dialect, 400, &text));
     let mut open: Vec<&str> = Vec::new();
@@ -172,7 +173,6 @@ pub(super) fn text(message: &Message) -> String {
     texts.filter_map(|block| block.at("text").as_str()).collect()
 }
 
-/// The calls of a message.
 pub(super) fn calls(message: &Message) -> Vec<Call> {
     let uses = message.blocks.iter().filter(|block| block.at("type") == "tool_use");
     uses.map(|block| Call {

@@ -11,16 +11,16 @@ use crate::mind::{Verdict, Visible, judge};
 use crate::reply::{Refusal, Visit};
 use crate::seal::{Look, Seal};
 
-/// What is known after the rule held.
+/// Facts about the thoughts of an accepted request.
 #[derive(Debug, Default)]
 pub(super) struct Accepted {
-    /// Digest of the payload of the last thought that counts, 0 without one.
+    /// Digest of the payload of the last thought that was not dropped, else 0.
     pub(super) last_payload: u64,
-    /// Dropped thoughts, for a caller that asked to be told.
+    /// Reports of dropped thoughts. `None` without the beta header that asks for them.
     pub(super) transformations: Option<Vec<Value>>,
 }
 
-/// Applies the rule and notes every thought of the request.
+/// Logs every thought of the request and applies the rule.
 pub(super) fn enforce(
     visit: &mut Visit<'_>,
     dialect: &MessagesDialect,
@@ -47,7 +47,7 @@ pub(super) fn enforce(
     Ok(accepted)
 }
 
-/// A thinking or redacted block of the request.
+/// A `thinking` or `redacted_thinking` block of the request.
 struct Thought {
     message: usize,
     block: usize,
@@ -102,7 +102,7 @@ fn read(visit: &mut Visit<'_>, message: &Message, place: usize) -> Vec<Thought> 
     out
 }
 
-/// The last assistant message is in the final position: nothing but tool results follows it.
+/// Whether the last assistant message is in the final position: only tool results follow it.
 fn in_final_position(request: &Request, latest: usize) -> bool {
     request.messages.iter().skip(latest + 1).all(|message| message.has("tool_result"))
 }
@@ -134,7 +134,7 @@ fn disabled(
     }
 }
 
-/// Manual mode: the answer that a tool loop or a prefill continues begins with its thought.
+/// In manual mode the answer that a tool loop or a prefill continues must begin with its thought.
 fn begins_with_thought(
     dialect: &MessagesDialect,
     request: &Request,
@@ -159,7 +159,8 @@ fn begins_with_thought(
     }
 }
 
-/// Every signature is ours, fits its text and, on bound models, everything before it.
+/// Checks every signature against its text and model. On bound models also against everything
+/// before it.
 fn signatures(
     visit: &mut Visit<'_>,
     dialect: &MessagesDialect,
@@ -189,7 +190,7 @@ fn signatures(
         };
         match reason {
             None => previous = payload_digest(&thought.payload),
-            // Newer models read older thoughts and drop those that they cannot read; the manual generation refuses.
+            // Newer models drop thoughts of other models. The manual generation refuses them.
             Some(Mismatch::Model) if dialect.generation != Generation::Manual => {
                 dropped.push((thought, Mismatch::Model));
             }
@@ -214,7 +215,7 @@ fn signatures(
     Ok(Accepted { last_payload: previous, transformations })
 }
 
-/// Why a thought does not belong here.
+/// The part of a request that does not fit a thought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mismatch {
     Model,
@@ -253,8 +254,10 @@ impl Mismatch {
     }
 }
 
-/// `previous` is the payload of the last thought that counts before this one, 0 without one: leaving out a leading
-/// run of thoughts is allowed, a gap behind a thought that stayed is not.
+/// Checks the binding of one thought.
+///
+/// `previous` is the payload digest of the last kept thought before it, or 0. A client may leave
+/// out the first thoughts of a history, but no thought after a kept one.
 fn bound(visit: &Visit<'_>, prefix: &Seal, seal: &Seal, previous: u64) -> Option<Mismatch> {
     if seal.account != visit.account() {
         return Some(Mismatch::Organisation);
@@ -302,7 +305,8 @@ fn modified(dialect: &MessagesDialect, thought: &Thought) -> Refusal {
     refusal(dialect, 400, &text)
 }
 
-/// The latest assistant message has all its thoughts, in their order, or none of them.
+/// Demands that the thoughts of the final assistant message are complete and in order. A message
+/// without any thought passes.
 fn complete(
     dialect: &MessagesDialect,
     request: &Request,
@@ -322,7 +326,7 @@ fn complete(
     Ok(())
 }
 
-/// Notes what the model has to do without in the running turn.
+/// Logs each assistant message of the running turn that has no thought.
 fn lost(visit: &mut Visit<'_>, request: &Request) {
     let start = request
         .messages
@@ -335,7 +339,8 @@ fn lost(visit: &mut Visit<'_>, request: &Request) {
     }
 }
 
-/// DeepSeek: every assistant message of a turn in which tools were called keeps its thinking block, for good.
+/// DeepSeek: in a turn with tool calls every assistant message must have its thinking block, also
+/// in later requests.
 fn deepseek(
     visit: &mut Visit<'_>,
     dialect: &MessagesDialect,

@@ -1,4 +1,4 @@
-//! Anthropic Messages and what imitates it.
+//! Anthropic Messages and its imitations.
 
 mod binding;
 mod blocks;
@@ -16,28 +16,30 @@ use crate::reply::{Answer, Refusal, Visit};
 use crate::seal::{ALNUM, Digest, Look, Seal};
 use read::Request;
 
-/// The request that a platform which hosts the model asks it with.
+/// The request that a hosting platform sends to the model.
 pub(crate) fn request(headers: Vec<(String, String)>, body: &Value) -> SimRequest {
     let (method, path) = ("POST".to_owned(), "/v1/messages".to_owned());
     SimRequest { method, path, headers, body: body.to_string().into_bytes() }
 }
 
-/// One provider's way of speaking Messages.
+/// The form of Messages that one provider speaks.
 #[derive(Debug)]
 pub(crate) struct MessagesDialect {
     pub(crate) generation: Generation,
 }
 
-/// What the model behind the API can do and demands.
+/// The abilities and rules of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Generation {
-    /// `thinking.type = "enabled"` with a budget; the running tool loop must begin with its thought.
+    /// `thinking.type = "enabled"` with a budget. The running tool loop must begin with its
+    /// thought.
     Manual,
-    /// Adaptive, on by default, and thoughts come as a signature without text unless asked for.
+    /// Adaptive thinking, on by default. A thought has a signature, and has text only on request.
     Omitted,
-    /// As `Omitted`, always on, and a thought is bound to everything before it.
+    /// Like `Omitted`, but thinking is always on, and a thought is bound to everything before it.
     Bound,
-    /// DeepSeek's imitation: unsigned thoughts that every tool turn must keep for good.
+    /// DeepSeek's imitation. Thoughts have no checked signature, and every turn with tools must
+    /// keep them.
     DeepSeek,
 }
 
@@ -46,10 +48,9 @@ pub(crate) const OMITTED: MessagesDialect = MessagesDialect { generation: Genera
 pub(crate) const BOUND: MessagesDialect = MessagesDialect { generation: Generation::Bound };
 pub(crate) const DEEPSEEK: MessagesDialect = MessagesDialect { generation: Generation::DeepSeek };
 
-/// The user text that makes Anthropic's models answer with redacted thinking.
+/// A request with this text makes Anthropic's models answer with redacted thinking.
 const REDACT: &str = "ANTHROPIC_MAGIC_STRING_TRIGGER_REDACTED_THINKING_46C9A13E193C177646C7398A98432ECCCE4C1253D5E2D82641AC0E52CC2876CB";
 
-/// Answers a request to a simulator of this family.
 pub(crate) fn answer(visit: &mut Visit<'_>, dialect: &MessagesDialect) -> Result<Answer, Refusal> {
     let route = visit.route.strip_prefix("/anthropic").unwrap_or(visit.route);
     let route = route.strip_prefix("/v1").unwrap_or(route);
@@ -69,7 +70,7 @@ pub(crate) fn answer(visit: &mut Visit<'_>, dialect: &MessagesDialect) -> Result
     }
 }
 
-/// A refusal in the provider's body.
+/// A refusal with the provider's error body.
 pub(crate) fn refusal(dialect: &MessagesDialect, status: u16, text: &str) -> Refusal {
     let kind = match status {
         401 => "authentication_error",
@@ -93,7 +94,7 @@ pub(crate) fn refusal(dialect: &MessagesDialect, status: u16, text: &str) -> Ref
     Refusal { status, text: text.to_owned(), body }
 }
 
-/// A request without a credential.
+/// The refusal of a request without a credential.
 pub(crate) fn unauthorised(dialect: &MessagesDialect) -> Refusal {
     let text = match dialect.generation {
         Generation::DeepSeek => "Authentication Fails (auth header format should be Bearer sk-...)",
@@ -145,7 +146,7 @@ fn complete(visit: &mut Visit<'_>, dialect: &MessagesDialect) -> Result<Answer, 
     Ok(if visit.log.stream { render::stream(&reply) } else { render::whole(&reply) })
 }
 
-/// Judges a request and answers it, before anything is rendered.
+/// Judges a request and makes its answer. A renderer follows.
 pub(crate) fn reply(visit: &mut Visit<'_>, dialect: &MessagesDialect) -> Result<Reply, Refusal> {
     let request = read::request(visit, dialect, true)?;
     let accepted = contract::enforce(visit, dialect, &request)?;
@@ -167,17 +168,16 @@ pub(crate) fn reply(visit: &mut Visit<'_>, dialect: &MessagesDialect) -> Result<
     })
 }
 
-/// Everything that a renderer needs.
+/// The data of an answer, for all renderers.
 pub(crate) struct Reply {
     id: String,
     model: String,
     /// The content blocks of the answer.
     pub(crate) blocks: Vec<Value>,
-    /// Why it ends.
     pub(crate) stop_reason: &'static str,
     /// The usage object.
     pub(crate) usage: Value,
-    /// What was done to the request's thoughts, where the beta header asks to be told.
+    /// Reports of dropped thoughts, if the beta header asks for them.
     transformations: Option<Vec<Value>>,
 }
 
@@ -192,7 +192,7 @@ fn blocks(
     if !plan.thought.is_empty() && (!plan.truncated || !plan.text.is_empty()) {
         thoughts(visit, dialect, request, plan, last_payload, &mut out);
     } else if !plan.thought.is_empty() {
-        // The cap ended the thought before it could be signed.
+        // The token cap ended the thought before its signature.
         out.push(
             json!({"type": "thinking", "thinking": shown(request, &plan.thought), "signature": ""}),
         );
@@ -256,7 +256,7 @@ fn thoughts(
     out.push(json!({"type": "thinking", "thinking": text, "signature": signature}));
 }
 
-/// Which thought of how many of its message a payload belongs to.
+/// The place of a payload: the index of its thought, and the count of thoughts in the message.
 fn place(index: usize, count: usize) -> u64 {
     ((index as u64) << 8) | count as u64
 }

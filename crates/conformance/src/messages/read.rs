@@ -1,4 +1,4 @@
-//! Reading and validating the structure of a request.
+//! Reads a request and validates its structure.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::mind::{Choice, Said, Scene, Tool};
 use crate::reply::{Refusal, Visit};
 use crate::shape::{self, Kind};
 
-/// A request whose structure is right.
+/// A request with a valid structure.
 pub(super) struct Request {
     pub(super) body: Value,
     pub(super) model: String,
@@ -20,10 +20,9 @@ pub(super) struct Request {
     pub(super) scene: Scene,
 }
 
-/// One message of the history.
 pub(super) struct Message {
     pub(super) assistant: bool,
-    /// The content blocks; a plain string is one text block.
+    /// The content blocks. A plain string is one text block.
     pub(super) blocks: Vec<Value>,
 }
 
@@ -88,7 +87,8 @@ const KNOWN: &[&str] = &[
     "inference_geo",
 ];
 
-/// Reads the body, or refuses it. Counting tokens needs no `max_tokens`.
+/// Reads and validates the body. `capped` demands `max_tokens`, which a count of tokens does not
+/// need.
 pub(super) fn request(
     visit: &mut Visit<'_>,
     dialect: &MessagesDialect,
@@ -153,7 +153,7 @@ fn top_level(visit: &Visit<'_>, dialect: &MessagesDialect, body: &Value) -> Resu
     Ok(())
 }
 
-/// What models that think on their own refuse.
+/// Refuses parameters that models with adaptive thinking do not accept.
 fn modern(dialect: &MessagesDialect, body: &Value, messages: &[Message]) -> Result<(), Refusal> {
     let bad = |text: &str| Err(refusal(dialect, 400, text));
     match dialect.generation {

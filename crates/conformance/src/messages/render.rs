@@ -1,4 +1,4 @@
-//! The answer as one body or as a stream of named events.
+//! Renders the answer as one body or as a stream of named events.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The `thinking` parameter: what each generation accepts, and what it makes of it.
+//! The `thinking` parameter: the accepted values of each generation, and their effect.
 
 use serde_json::Value;
 
@@ -14,11 +14,11 @@ pub(super) struct Thinking {
     pub(super) display: Display,
     /// Thoughts that do not fit their prefix are dropped instead of refused.
     pub(super) drop_block: bool,
-    /// The caller wants to be told what was dropped.
+    /// The caller asks for reports of dropped thoughts.
     pub(super) tells: bool,
 }
 
-/// Whether the text of a thought is shown.
+/// Visibility of a thought's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Display {
     Summarized,
@@ -98,7 +98,7 @@ pub(super) fn thinking(
     })
 }
 
-/// No field that the type does not know, and known ones with known values.
+/// Refuses unknown fields of the type, and unknown values of known fields.
 fn fields(
     dialect: &MessagesDialect,
     request: &SimRequest,
@@ -142,7 +142,8 @@ fn budget(dialect: &MessagesDialect, request: &SimRequest, body: &Value) -> Resu
             "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024",
         );
     }
-    // With interleaved thinking the budget spans the whole turn and may exceed the cap of one answer.
+    // With interleaved thinking the budget covers the whole turn, so that it may exceed the cap of
+    // one answer.
     let spans_turn = beta(request, INTERLEAVED)
         && body.at("tools").as_array().is_some_and(|tools| !tools.is_empty());
     if body.at("max_tokens").as_u64().is_some_and(|cap| cap <= budget) && !spans_turn {

@@ -1,11 +1,11 @@
-//! The words of thoughts and answers.
+//! The texts of thoughts and answers.
 
 use super::words::shortened;
 use super::{Plan, Scene, Turn};
 
 const QUOTE_LIMIT: usize = 1500;
 
-/// What goes through the mind before the calls or the answer of the plan.
+/// The text of the thought before the calls or the answer of the plan.
 pub(super) fn thought(scene: &Scene, turn: &Turn<'_>, plan: &Plan) -> String {
     let mut out = format!("The user says: \"{}\".", shortened(&turn.question, 16));
     if let Some((name, text, failed)) = turn.results.last() {
@@ -40,7 +40,7 @@ pub(super) fn thought(scene: &Scene, turn: &Turn<'_>, plan: &Plan) -> String {
     out
 }
 
-/// The answer; it says once that it is simulated.
+/// The text of the answer. It says that the model is simulated.
 pub(super) fn answer(scene: &Scene, turn: &Turn<'_>) -> String {
     let who = format!("the simulated model `{}`", scene.simulator);
     if turn.results.is_empty() {

@@ -1,4 +1,4 @@
-//! Which tools to call next.
+//! Chooses the next tool calls.
 
 use serde_json::Value;
 
@@ -8,19 +8,19 @@ use super::trade::Trade;
 use super::words::{bare, clauses, is_file, keys};
 use super::{Call, Choice, Scene, Turn, fill};
 
-/// How many tools the mind compares with each clause of a question.
+/// The mind compares at most this many tools with each clause of a question.
 const OFFERS: usize = 256;
 
-/// How many clauses of a question it fills arguments for, until it has its calls.
+/// The mind fills arguments for at most this many clauses of a question.
 const TRIES: usize = 4;
 
-/// How many calls it makes at once.
+/// The most calls at once for the clauses of a question.
 const CALLS: usize = 2;
 
-/// How many files of a listing it looks at.
+/// The mind looks at most at this many files of a listing.
 const LISTED: usize = 1000;
 
-/// The calls that come next; empty when it is time to answer.
+/// The next calls. Empty if the mind is to answer.
 pub(super) fn next_calls(scene: &Scene, turn: &Turn<'_>) -> Vec<Call> {
     if scene.tools.is_empty() || scene.choice == Choice::None {
         return Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn next_calls(scene: &Scene, turn: &Turn<'_>) -> Vec<Call> {
     let tools = scene.tools.iter().take(OFFERS);
     let mut offers: Vec<Offer<'_>> = tools.map(|tool| Offer::of(tool, &words)).collect();
     if scene.choice == Choice::Auto {
-        // The first try of an agent must change nothing.
+        // An agent's first try must change nothing.
         offers.retain(|offer| offer.only_looks() || offer.is_named);
     }
     if !turn.calls.is_empty() {
@@ -46,7 +46,7 @@ pub(super) fn next_calls(scene: &Scene, turn: &Turn<'_>) -> Vec<Call> {
     calls
 }
 
-/// The calls that the request asks for by its words, one for each thing asked.
+/// The calls that the words of the request ask for, one for each clause.
 fn wanted(scene: &Scene, offers: &[Offer<'_>], question: &Reading<'_>) -> Vec<Call> {
     let offered: Vec<&Offer<'_>> = match &scene.choice {
         Choice::Named(name) => offers.iter().filter(|offer| offer.tool.name == *name).collect(),
@@ -82,8 +82,8 @@ fn wanted(scene: &Scene, offers: &[Offer<'_>], question: &Reading<'_>) -> Vec<Ca
     calls
 }
 
-/// A second call for a request that wants two at once but names one thing: another tool that needs nothing, or the
-/// same one with the next best values.
+/// A second call for a request that wants two at once but names one thing. It is a call of another
+/// tool that needs no values, else a call of the same tool with the next best values.
 fn second(
     offered: &[&Offer<'_>],
     first: Option<&Offer<'_>>,
@@ -115,7 +115,7 @@ fn forced(scene: &Scene, offers: &[Offer<'_>], question: &Reading<'_>) -> Option
     Some(Call { name: offer.tool.name.clone(), arguments })
 }
 
-/// The tool whose name and description fit the clause best, if any fits well enough.
+/// The tool with the best score for the clause. `None` if no tool fits well enough.
 fn best<'o, 'a>(
     offered: &[&'o Offer<'a>],
     clause: &Clause<'_>,
@@ -132,7 +132,7 @@ fn best<'o, 'a>(
     found.map(|(_, offer)| offer)
 }
 
-/// After a listing, one file is read when the user asked what is in the files.
+/// The call that reads one file after a listing, if the user asks about the content of files.
 fn follow_up(offers: &[Offer<'_>], turn: &Turn<'_>, question: &Reading<'_>) -> Option<Call> {
     let named = |name: &str, trade| {
         let offer = offers.iter().find(|offer| offer.tool.name == name);
@@ -167,7 +167,8 @@ fn wants_content(question: &Reading<'_>) -> bool {
         || !question.files.is_empty()
 }
 
-/// The file of a listing that the question means: one it names, else a readme, else the first.
+/// The file of a listing that the question means: a file that it names, else a readme, a text file,
+/// or the first file.
 fn file_in(listing: &str, question: &Reading<'_>) -> Option<String> {
     let names = match serde_json::from_str::<Value>(listing) {
         Ok(value) => strings(&value),

@@ -1,4 +1,4 @@
-//! Arguments for a call, filled from the schema and from the words of the request.
+//! Fills the arguments of a call from the schema and from the words of the request.
 
 use std::collections::HashSet;
 
@@ -10,17 +10,18 @@ use super::trade::Trade;
 use super::words::{is_file, shortened};
 use crate::json::Keyed;
 
-/// How many values of an enumeration are looked for in the words of a request.
+/// The mind looks for at most this many values of an enumeration.
 const CHOICES: usize = 256;
 
-/// How many letters a text has that is taken from a request.
+/// Most characters of a string argument.
 const VALUE: usize = 1024;
 
-/// How many words an argument gets if nothing in the request looks like a value for it.
+/// Most words of an argument if no word of the request looks like a value for it.
 const TELLING: usize = 64;
 
-/// The arguments of a call: every required property, and optional ones for which the clause has a value.
-/// `nth` picks the second-best values, for a second call of the same tool.
+/// The arguments of a call: every required property, and optional paths that the clause names.
+///
+/// `nth` is 1 for a second call of the same tool, and selects the next best values.
 pub(super) fn arguments(
     offer: &Offer<'_>,
     clause: &Reading<'_>,
@@ -30,7 +31,8 @@ pub(super) fn arguments(
     object(&offer.tool.schema, &Words { clause, question, nth, trade: offer.trade }, 0)
 }
 
-/// The clause has a value for one of the first required arguments of the tool, beyond what any clause would give.
+/// Whether the clause has a value for one of the first four required arguments. Always false for a
+/// tool whose arguments come from the whole question.
 pub(super) fn has_value(offer: &Offer<'_>, clause: &Clause<'_>) -> bool {
     if offer.spans_clauses {
         return false;
@@ -44,12 +46,13 @@ pub(super) fn has_value(offer: &Offer<'_>, clause: &Clause<'_>) -> bool {
     })
 }
 
-/// The tool reads a file and the request names none.
+/// Whether the tool reads a file and the request names none.
 pub(super) fn needs_file(offer: &Offer<'_>, question: &Reading<'_>) -> bool {
     offer.wants_file && question.files.is_empty()
 }
 
-/// Everything that the tool requires can be taken from the request or has a value that always fits.
+/// Whether each required argument has a value, from the request or by default. Never true for a
+/// shell, whose command would be a guess.
 pub(super) fn is_ready(offer: &Offer<'_>, question: &Reading<'_>) -> bool {
     let words = Words { clause: question, question, nth: 0, trade: offer.trade };
     let fits = |(name, schema): &(&String, &Value)| {
@@ -65,7 +68,8 @@ pub(super) fn is_ready(offer: &Offer<'_>, question: &Reading<'_>) -> bool {
     !needs_file(offer, question) && words.trade != Trade::Shell && offer.required.iter().all(fits)
 }
 
-/// Makes the arguments of a second call differ where a path can be spelled in two ways.
+/// Changes a path in the arguments to another spelling, so that a second call differs from the
+/// first.
 pub(super) fn vary(arguments: &mut Value, schema: &Value) {
     let paths = schema.at("properties").as_object().into_iter().flatten();
     let Some((name, _)) = paths.into_iter().find(|(name, _)| is_path(name)) else { return };
@@ -73,19 +77,19 @@ pub(super) fn vary(arguments: &mut Value, schema: &Value) {
     arguments.set(name, json!(other));
 }
 
-/// The property holds a path.
+/// Whether a property with this name holds a path.
 pub(super) fn is_path(name: &str) -> bool {
     let name = name.to_lowercase();
     ["path", "file", "dir", "folder"].iter().any(|part| name.contains(part))
 }
 
-/// The property holds words or a pattern to look for.
+/// Whether a property with this name holds a search term or pattern.
 fn is_sought(name: &str) -> bool {
     let name = name.to_lowercase();
     ["pattern", "query", "regex", "term", "keyword"].iter().any(|part| name.contains(part))
 }
 
-/// The property holds a path at which no file can be.
+/// Whether a property with this name holds the path of a folder.
 fn is_folder(name: &str) -> bool {
     let name = name.to_lowercase();
     ["dir", "folder"].iter().any(|part| name.contains(part))
@@ -166,7 +170,7 @@ fn lowest(schema: &Value) -> Value {
     schema.get("minimum").filter(|value| value.is_number()).cloned().unwrap_or_else(|| json!(1))
 }
 
-/// The words from which arguments are taken.
+/// The texts that string and number arguments come from.
 struct Words<'a> {
     clause: &'a Reading<'a>,
     question: &'a Reading<'a>,
@@ -185,7 +189,7 @@ impl<'a> Words<'a> {
         text.chars().take(VALUE).collect()
     }
 
-    /// The value in the text that fits a property of this name best, or next best if `nth` says so.
+    /// The value of the text that fits a property with this name best. `nth` selects a later one.
     fn candidate(&self, name: &str, text: &Reading<'a>) -> Option<&'a str> {
         let nth = |found: &[&'a str]| found.get(self.nth).or_else(|| found.last()).copied();
         let lower = name.to_lowercase();

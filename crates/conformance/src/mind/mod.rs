@@ -1,7 +1,7 @@
-//! The scripted mind that all simulators share: it reads a conversation and the tools on offer, and decides what to
-//! think, which tools to call with which arguments, and what to answer from what the tools really said.
+//! The scripted mind of all simulators. From a conversation and the offered tools it decides the
+//! thought, the tool calls with their arguments, and the answer with the real results of the tools.
 //!
-//! It knows no wire: the renderers put its [`Plan`] into the form of each API.
+//! The mind knows no wire. The renderers put its [`Plan`] into the form of each API.
 
 mod answer;
 mod choose;
@@ -18,35 +18,33 @@ use serde_json::Value;
 
 pub(crate) use note::{Verdict, Visible, judge, reworded};
 
-/// A conversation as far as the mind needs it: what is visible, thoughts left out.
+/// The visible part of a conversation, with the settings of the request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scene {
-    /// Id of the simulator, for the words of the answer.
+    /// Id of the simulator. The answer names it.
     pub(crate) simulator: &'static str,
     /// The conversation in order.
     pub(crate) said: Vec<Said>,
-    /// The tools on offer.
     pub(crate) tools: Vec<Tool>,
-    /// Whether tools may, must or must not be called.
+    /// Whether the model may, must or must not call tools.
     pub(crate) choice: Choice,
-    /// Several calls in one answer are allowed.
+    /// One answer may have several calls.
     pub(crate) parallel: bool,
-    /// Thinking is on.
     pub(crate) thinking: bool,
     /// Cap on the tokens of thought and answer together.
     pub(crate) max_tokens: Option<u64>,
 }
 
-/// One thing said in the conversation.
+/// One step of the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Said {
-    /// The user's words.
+    /// The words of the user.
     User(String),
-    /// An earlier answer.
+    /// An earlier answer, by its calls.
     Ai(Vec<Call>),
-    /// What a tool gave back.
+    /// The result of a tool.
     Result {
-        /// The tool's name, where the wire or the call says it.
+        /// The name of the tool, from the wire or from its call. Empty if neither has it.
         name: String,
         /// The text of the result.
         text: String,
@@ -55,7 +53,6 @@ pub(crate) enum Said {
     },
 }
 
-/// A tool on offer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tool {
     pub(crate) name: String,
@@ -64,14 +61,13 @@ pub(crate) struct Tool {
     pub(crate) schema: Value,
 }
 
-/// A call of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Call {
     pub(crate) name: String,
     pub(crate) arguments: Value,
 }
 
-/// The request's tool choice.
+/// The tool choice of the request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum Choice {
     /// The model decides.
@@ -85,14 +81,13 @@ pub(crate) enum Choice {
     Named(String),
 }
 
-/// What the mind decided.
+/// The next answer, as the mind decides it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Plan {
-    /// The thought, empty when thinking is off.
+    /// The thought. Empty if thinking is off or the question asks for an answer at once.
     pub(crate) thought: String,
-    /// The visible text, empty beside calls.
+    /// The visible text. The mind writes none if it makes calls.
     pub(crate) text: String,
-    /// The calls.
     pub(crate) calls: Vec<Call>,
     /// The token cap ended the answer early.
     pub(crate) truncated: bool,
@@ -104,7 +99,7 @@ impl Plan {
         tokens(&self.thought)
     }
 
-    /// Estimated tokens of everything that is visible.
+    /// Estimated tokens of text and calls.
     pub(crate) fn visible_tokens(&self) -> u64 {
         let calls: u64 = self
             .calls
@@ -114,7 +109,7 @@ impl Plan {
         tokens(&self.text) + calls
     }
 
-    /// Cuts the plan where the token cap ends it, as a real model stops in mid-sentence.
+    /// Cuts the plan at the token cap: texts in mid-sentence as by a real model, calls as a whole.
     fn capped(mut self, cap: Option<u64>) -> Self {
         let Some(cap) = cap else { return self };
         let thought = self.thought_tokens();
@@ -135,7 +130,8 @@ impl Plan {
     }
 }
 
-/// The estimate that all usage numbers of the simulators rest on: four characters a token.
+/// Estimates tokens as one for four characters. All usage numbers of the simulators are made with
+/// it.
 pub(crate) fn tokens(text: &str) -> u64 {
     (text.chars().count() as u64).div_ceil(4)
 }
@@ -145,7 +141,7 @@ fn head(text: &str, tokens: u64) -> String {
     text.chars().take(chars).collect()
 }
 
-/// Decides what comes next in the conversation.
+/// Decides the next answer of the conversation.
 pub(crate) fn think(scene: &Scene) -> Plan {
     let turn = Turn::of(scene);
     let calls = choose::next_calls(scene, &turn);
@@ -158,14 +154,15 @@ pub(crate) fn think(scene: &Scene) -> Plan {
     plan.capped(scene.max_tokens)
 }
 
-/// A question with these words is answered without a thought, although thinking is on.
+/// The mind answers a question with these words without a thought, although thinking is on.
 const AT_ONCE: &str = "Do not think about it.";
 
-/// How many bytes of a question the mind reads: one half from its start, the other from its end. Every clause is
-/// compared with every tool, so that the work on a longer question must not grow with both.
+/// The mind reads this many bytes of a question, half from its start and half from its end. It
+/// compares every clause with every tool, so that a limit must keep the work on long questions
+/// small.
 const ATTENTION: usize = 16 * 1024;
 
-/// The running turn: the user's last words and what happened since.
+/// The running turn: the last user message, and all calls and results since.
 #[derive(Debug)]
 struct Turn<'a> {
     question: Cow<'a, str>,

@@ -1,4 +1,4 @@
-//! A tool on offer, read once for all clauses that are compared with it.
+//! A tool on offer, prepared once for comparison with all clauses.
 
 use std::collections::HashSet;
 
@@ -15,13 +15,14 @@ use crate::json::Keyed;
 pub(super) struct Offer<'a> {
     pub(super) tool: &'a Tool,
     pub(super) trade: Trade,
-    /// The properties that a call must have.
+    /// The required properties.
     pub(super) required: Vec<(&'a String, &'a Value)>,
-    /// The tool takes several numbers, which a list such as "2 and 40" must not tear apart.
+    /// The tool takes several numbers. Its arguments come from the whole question, because a list
+    /// such as "2 and 40" spans clauses.
     pub(super) spans_clauses: bool,
-    /// The question says that this tool is to be called.
+    /// The question names this tool, or asks the shell to run a command.
     pub(super) is_named: bool,
-    /// The tool reads a file, which the request has to name.
+    /// The tool reads a file, and the request must name the file.
     pub(super) wants_file: bool,
     name: HashSet<String>,
     description: HashSet<String>,
@@ -29,7 +30,7 @@ pub(super) struct Offer<'a> {
 }
 
 impl<'a> Offer<'a> {
-    /// Reads a tool for a question with these words in small letters.
+    /// Prepares a tool for a question with these words in lower case.
     pub(super) fn of(tool: &'a Tool, question: &[&str]) -> Self {
         let name = keys(&tool.name);
         let trade = Trade::of(&name);
@@ -51,13 +52,13 @@ impl<'a> Offer<'a> {
         }
     }
 
-    /// The tool looks at files and changes nothing, as far as its name tells.
+    /// Whether the tool only reads or searches, by the start of its name.
     pub(super) fn only_looks(&self) -> bool {
         let name = self.tool.name.to_lowercase();
         ["read", "list", "glob", "grep"].iter().any(|word| name.starts_with(word))
     }
 
-    /// How well the tool fits the clause.
+    /// Points for the words that tool and clause share, and for a fitting purpose of the tool.
     pub(super) fn score(&self, clause: &Clause<'_>) -> usize {
         let Clause { text, words } = clause;
         let mut points = 0;
@@ -79,7 +80,8 @@ impl<'a> Offer<'a> {
     }
 }
 
-/// The words name this tool. A name that is an everyday word counts only beside a word that makes it a name.
+/// Whether the words name this tool. A name of letters alone may be an everyday word, so that it
+/// counts only next to a word such as "call" or "tool".
 fn is_named(name: &str, words: &[&str]) -> bool {
     const BEFORE: [&str; 4] = ["call", "run", "tool", "use"];
     const BEHIND: [&str; 2] = ["command", "tool"];
@@ -94,7 +96,7 @@ fn is_named(name: &str, words: &[&str]) -> bool {
     places.any(|(at, _)| !is_everyday || is_beside(at))
 }
 
-/// The words ask for a command.
+/// Whether the words ask to run a command.
 fn runs(words: &[&str]) -> bool {
     words.windows(2).any(|pair| pair == ["run", "the"]) && words.contains(&"command")
 }

@@ -1,11 +1,11 @@
-//! A text with the values in it that arguments may take, found once for all arguments.
+//! The values in a text that arguments may take, found once for all arguments.
 
 use std::collections::HashSet;
 
 use super::trade::Trade;
 use super::words::{bare, is_file, is_filler, keys, quoted};
 
-/// A piece of a request that asks for one thing.
+/// A part of a request that asks for one thing.
 pub(super) struct Clause<'a> {
     pub(super) text: &'a str,
     pub(super) words: HashSet<String>,
@@ -17,20 +17,20 @@ impl<'a> Clause<'a> {
     }
 }
 
-/// The values in a text, each kind in the order in which the text has them.
+/// The values in a text, each kind in the order of the text.
 pub(super) struct Reading<'a> {
     pub(super) text: &'a str,
-    /// The text in small letters.
+    /// The text in lower case.
     pub(super) lower: String,
     /// Names of files.
     pub(super) files: Vec<&'a str>,
-    /// Words with a slash that are no addresses, and names of files.
+    /// Names of files, and other words with a slash that are no URLs.
     places: Vec<&'a str>,
     pub(super) addresses: Vec<&'a str>,
     pub(super) numbers: Vec<&'a str>,
     /// Quoted spans, then proper names.
     pub(super) names: Vec<&'a str>,
-    /// Words that matter.
+    /// Words that are no fillers.
     pub(super) telling: Vec<&'a str>,
 }
 
@@ -54,7 +54,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Paths of the kind that a tool of this trade wants: folders for a lister, files for a reader.
+    /// Paths for a tool of this trade: no files for a lister, no word with a final slash for a
+    /// reader.
     pub(super) fn paths(&self, trade: Trade) -> impl Iterator<Item = &'a str> {
         self.places.iter().copied().filter(move |word| match trade {
             Trade::Lister => !is_file(word),
@@ -68,7 +69,7 @@ fn is_slashed(word: &str) -> bool {
     word.contains('/') && !word.contains("://")
 }
 
-/// Capitalised words that do not open the text.
+/// Capitalised words, without the first word of a text of more than two words.
 fn proper<'a>(words: &[&'a str]) -> impl Iterator<Item = &'a str> {
     let count = words.len();
     words.iter().copied().enumerate().filter_map(move |(place, word)| {

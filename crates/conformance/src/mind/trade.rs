@@ -1,19 +1,19 @@
-//! What a tool is for, as far as its name tells.
+//! The purpose of a tool, by its name.
 
 use std::collections::HashSet;
 
 use super::words::bare;
 
-/// The trades that the mind knows how to use without being told.
+/// The purposes of tools that the mind knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trade {
-    /// Lists what is in a folder.
+    /// Lists the content of a folder.
     Lister,
     /// Reads a file.
     Reader,
     /// Runs a command.
     Shell,
-    /// Anything else; its own words must tell.
+    /// Any other purpose. The words of the tool must describe it.
     Other,
 }
 
@@ -33,7 +33,7 @@ impl Trade {
     }
 }
 
-/// A clause with these words is about what is in a folder or a project.
+/// Whether a clause asks about the content of a folder or a project.
 pub(super) fn asks_about_place(clause: &str, words: &HashSet<String>) -> bool {
     const PLACES: &[&str] = &[
         "dir",

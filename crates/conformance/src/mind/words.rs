@@ -1,9 +1,11 @@
-//! Words of requests and tool descriptions, brought to a common form so that they can be matched.
+//! Brings the words of requests and tool descriptions to a common form, so that they can be
+//! compared.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// The first and the last bytes of a text, cut between characters; a text of at most `limit` bytes as it is.
+/// Start and end of a text, together about `limit` bytes, cut between characters. A shorter text is
+/// returned unchanged.
 pub(super) fn excerpt(text: &str, limit: usize) -> Cow<'_, str> {
     if text.len() <= limit {
         return Cow::Borrowed(text);
@@ -19,7 +21,8 @@ pub(super) fn excerpt(text: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}\n{tail}"))
 }
 
-/// A question without the notes between tags that agents put before it, unless there is nothing else.
+/// Removes the tagged notes that agents put before a question. A text of notes alone is returned
+/// unchanged.
 pub(super) fn without_notes(text: &str) -> &str {
     let mut rest = text.trim_start();
     while let Some((tag, _)) = rest.strip_prefix('<').and_then(|it| it.split_once('>')) {
@@ -29,8 +32,8 @@ pub(super) fn without_notes(text: &str) -> &str {
     if rest.is_empty() { text } else { rest }
 }
 
-/// The words of a text in lower case, camel case and snake case taken apart, few-letter fillers left out, and
-/// synonyms of what file tools do mapped to one word.
+/// The words of a text in a common form: split at camel and snake case, in lower case, without
+/// fillers and endings, and with one word for all synonyms of a tool's work.
 pub(super) fn keys(text: &str) -> HashSet<String> {
     let mut spaced = String::with_capacity(text.len() + 8);
     let mut lower = false;
@@ -49,7 +52,7 @@ pub(super) fn keys(text: &str) -> HashSet<String> {
         .collect()
 }
 
-/// The word tells nothing about the request.
+/// Whether the word says nothing about the request.
 pub(super) fn is_filler(word: &str) -> bool {
     FILLERS.contains(&word)
 }
@@ -85,7 +88,7 @@ fn key(word: &str) -> String {
     mapped.to_owned()
 }
 
-/// The text cut to `count` words, with an ellipsis where it was longer.
+/// The first `count` words of a text, with an ellipsis if it has more.
 pub(super) fn shortened(text: &str, count: usize) -> String {
     let mut words = text.split_whitespace();
     let mut out = words.by_ref().take(count).collect::<Vec<_>>().join(" ");
@@ -95,7 +98,7 @@ pub(super) fn shortened(text: &str, count: usize) -> String {
     out
 }
 
-/// The pieces of a request that each ask for one thing.
+/// The parts of a request that each ask for one thing.
 pub(super) fn clauses(question: &str) -> Vec<&str> {
     question
         .split([';', '\n'])
@@ -107,7 +110,7 @@ pub(super) fn clauses(question: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Words of the text without the punctuation around them.
+/// The words of a text without the punctuation around them.
 pub(super) fn bare(text: &str) -> impl Iterator<Item = &str> {
     text.split_whitespace()
         .map(|word| {
@@ -116,7 +119,7 @@ pub(super) fn bare(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// The word names a file: it has a short extension.
+/// Whether the word names a file: it has an extension of at most five letters and digits.
 pub(super) fn is_file(word: &str) -> bool {
     let name = word.rsplit('/').next().unwrap_or(word);
     let Some((stem, extension)) = name.rsplit_once('.') else { return false };
@@ -126,7 +129,7 @@ pub(super) fn is_file(word: &str) -> bool {
         && extension.chars().any(|c| c.is_ascii_alphabetic())
 }
 
-/// Spans of the text between quotation marks or backticks.
+/// The parts of a text in quotation marks or backticks.
 pub(super) fn quoted(text: &str) -> Vec<&str> {
     let mut out = Vec::new();
     for mark in ['"', '`', '\u{201c}'] {

@@ -1,4 +1,5 @@
-//! Ollama's native chat: lines of JSON, thoughts beside the text, and never a refusal for a missing thought.
+//! Ollama's native chat: lines of JSON with thoughts next to the text. A missing thought is never
+//! an error.
 
 use std::collections::VecDeque;
 
@@ -13,7 +14,6 @@ use crate::seal::{ALNUM, Digest};
 
 const CREATED: &str = "2026-01-01T00:00:00.000000Z";
 
-/// Answers a request to the simulator.
 pub(crate) fn answer(visit: &mut Visit<'_>) -> Result<Answer, Refusal> {
     let model = visit.model;
     match (visit.request.method.as_str(), visit.route) {
@@ -33,12 +33,12 @@ pub(crate) fn answer(visit: &mut Visit<'_>) -> Result<Answer, Refusal> {
     }
 }
 
-/// A refusal in Ollama's body.
+/// A refusal with Ollama's error body.
 pub(crate) fn refusal(status: u16, text: &str) -> Refusal {
     Refusal { status, text: text.to_owned(), body: json!({"error": text}) }
 }
 
-/// A request without a credential.
+/// The refusal of a request without a credential.
 pub(crate) fn unauthorised() -> Refusal {
     refusal(401, "unauthorized")
 }
@@ -49,7 +49,7 @@ fn chat(visit: &mut Visit<'_>) -> Result<Answer, Refusal> {
     let model = body.at("model").as_str().filter(|model| !model.is_empty());
     let model = model.ok_or_else(|| refusal(400, "model is required"))?.to_owned();
     visit.log.model = Some(model.clone());
-    // Streaming is the default here.
+    // Ollama streams unless the request says otherwise.
     visit.log.stream = *body.at("stream") != false;
     let scene = scene(visit, &body)?;
     let plan = mind::think(&scene);
@@ -151,7 +151,8 @@ fn calls(message: &Value) -> Result<Vec<Call>, Refusal> {
     Ok(out)
 }
 
-/// Notes the thoughts of a message; whether there is one in the field that is read.
+/// Logs the thoughts of a message. Returns whether `thinking` has one, the only field that Ollama
+/// reads.
 fn thought(visit: &mut Visit<'_>, message: &Value, place: usize, calls: &[Call]) -> bool {
     let text = message.at("content").as_str().unwrap_or_default();
     for field in ["reasoning", "reasoning_content"] {

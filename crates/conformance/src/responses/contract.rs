@@ -1,4 +1,4 @@
-//! The rules about reasoning items in the input: pairs, encrypted content, what a provider demands or loses.
+//! The rules about reasoning items in the input: pairs, encrypted content, and demanded thoughts.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::mind::{Call, Verdict, Visible, judge};
 use crate::reply::{Refusal, Visit};
 use crate::seal::{Look, Seal};
 
-/// Applies the rules and notes every thought of the request.
+/// Logs every thought of the request and applies the rules.
 pub(super) fn enforce(
     visit: &mut Visit<'_>,
     dialect: &ResponsesDialect,
@@ -29,7 +29,7 @@ pub(super) fn enforce(
     match dialect.flavour {
         Flavour::DeepSeek => grouped(dialect, request)?,
         Flavour::Stateless | Flavour::Stateful => pairs(visit.id, dialect, request)?,
-        // xAI takes a call without its reasoning; the model only gets worse.
+        // xAI accepts a call without its reasoning item, but the model gets worse.
         Flavour::Xai => {}
     }
     outputs(dialect, request)?;
@@ -40,7 +40,8 @@ pub(super) fn enforce(
     Ok(())
 }
 
-/// One reasoning item: its payload is ours and unchanged, or the server still has the item.
+/// Logs one reasoning item. Refuses it if its payload is foreign or changed, or if it has no
+/// payload and is not stored. DeepSeek accepts any item.
 fn reasoning(
     visit: &mut Visit<'_>,
     dialect: &ResponsesDialect,
@@ -72,7 +73,7 @@ fn reasoning(
         return Ok(());
     }
     if let (Some(payload), Some(seal)) = (payload, seal) {
-        // xAI's payloads can be read by every account, OpenAI's by their own only.
+        // Every account can read xAI's payloads. OpenAI's are bound to the account.
         let portable = dialect.flavour == Flavour::Xai;
         let ours = seal.is_some_and(|seal| portable || seal.account == visit.account());
         return if ours { Ok(()) } else { Err(unverified(dialect, payload)) };
@@ -109,7 +110,7 @@ fn readable(item: &Value) -> String {
     if content.is_empty() { join("summary", "\n\n") } else { content }
 }
 
-/// The visible part of the answer that a reasoning item opens.
+/// The visible part of the answer after a reasoning item.
 fn group_after(items: &[Value], place: usize) -> (String, Vec<Call>) {
     let mut group = (String::new(), Vec::new());
     for item in items.iter().skip(place + 1) {
@@ -161,7 +162,8 @@ fn known(simulator: &str, item: &Value) -> Option<Known> {
     }
 }
 
-/// Ids bind a reasoning item and what follows it into pairs; items without ids are not checked.
+/// Refuses a reasoning item without its follower, and a follower without its reasoning item. Ids
+/// show which items belong together, so that items without ids are not checked.
 fn pairs(simulator: &str, dialect: &ResponsesDialect, request: &Request) -> Result<(), Refusal> {
     let bad = |text: String| Err(refusal_with(dialect, 400, &text, (Some("input"), None)));
     let mut open: Option<String> = None;
@@ -174,7 +176,8 @@ fn pairs(simulator: &str, dialect: &ResponsesDialect, request: &Request) -> Resu
                 .or_else(|| sealed_seed(simulator, item, request, place));
             let Some(mine) = mine else { continue };
             let next = request.items.get(place + 1);
-            // A call is known by its `call_id` as well; a message must name itself.
+            // The next item may be a call without `id`, because its `call_id` is enough. A message
+            // needs its `id`.
             let is_call =
                 next.is_some_and(|it| kind(it) == "function_call" && it.at("id").is_null());
             let next = next.and_then(|next| known(simulator, next));
@@ -199,7 +202,8 @@ fn pairs(simulator: &str, dialect: &ResponsesDialect, request: &Request) -> Resu
     Ok(())
 }
 
-/// The answer that a reasoning item without id belongs to, by its payload and by the id of its follower.
+/// The seed of the answer that a reasoning item without id belongs to. Its payload and the id of
+/// the next item must name the same answer.
 fn sealed_seed(simulator: &str, item: &Value, request: &Request, place: usize) -> Option<String> {
     let payload = item.at("encrypted_content").as_str()?;
     let seal = Seal::decode(simulator, Look::Fernet, payload)?;
@@ -207,7 +211,7 @@ fn sealed_seed(simulator: &str, item: &Value, request: &Request, place: usize) -
     (ids::digest(&next.seed) == seal.place).then_some(next.seed)
 }
 
-/// Every call has its output and every output its call.
+/// Refuses a call without its output and an output without its call.
 fn outputs(dialect: &ResponsesDialect, request: &Request) -> Result<(), Refusal> {
     let bad = |text: String| Err(refusal_with(dialect, 400, &text, (Some("input"), None)));
     let mut open = OpenCalls::default();
@@ -233,7 +237,8 @@ fn outputs(dialect: &ResponsesDialect, request: &Request) -> Result<(), Refusal>
     }
 }
 
-/// DeepSeek merges calls into one assistant message: nothing of the assistant may stand between two of them.
+/// Refuses a message or reasoning item between two calls, because DeepSeek merges calls into one
+/// assistant message.
 fn grouped(dialect: &ResponsesDialect, request: &Request) -> Result<(), Refusal> {
     let mut last_call: Option<&str> = None;
     let mut between = false;
@@ -257,7 +262,8 @@ fn grouped(dialect: &ResponsesDialect, request: &Request) -> Result<(), Refusal>
     Ok(())
 }
 
-/// DeepSeek: every answer of a turn in which tools were called begins with its reasoning text, for good.
+/// DeepSeek: in a turn with tool calls every answer must have its reasoning text, also in later
+/// requests.
 fn tool_turns(dialect: &ResponsesDialect, request: &Request) -> Result<(), Refusal> {
     let turns = request.items.split(|item| item.at("role") == "user");
     for turn in turns.filter(|turn| turn.iter().any(|item| kind(item) == "function_call")) {
@@ -280,7 +286,7 @@ fn tool_turns(dialect: &ResponsesDialect, request: &Request) -> Result<(), Refus
     Ok(())
 }
 
-/// Notes what the model has to do without in the running turn.
+/// Logs the missing thoughts of the running turn.
 fn lost(visit: &mut Visit<'_>, request: &Request) {
     let start = request.items.iter().rposition(|item| item.at("role") == "user").unwrap_or(0);
     let mut thought = false;

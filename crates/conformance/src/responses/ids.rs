@@ -1,10 +1,10 @@
-//! Item ids that say which answer they come from, so that pairs are recognised without memory.
+//! Item ids that contain the seed of their answer, so that pairs are recognised without memory.
 
 use crate::seal::{Digest, HEX};
 
 const SEED: usize = 24;
 
-/// The common part of the ids of one answer's items.
+/// The common part of the ids of one answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pair {
     simulator: &'static str,
@@ -12,7 +12,7 @@ pub(super) struct Pair {
     thinks: bool,
 }
 
-/// An id that this simulator made.
+/// The content of an id that this simulator made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Known {
     /// Common to all items of one answer.
@@ -26,7 +26,7 @@ impl Pair {
         Self { simulator, seed: seed.text("items").word(HEX, SEED), thinks }
     }
 
-    /// The id of an item of that kind.
+    /// The id of an item with this prefix.
     pub(super) fn id(&self, kind: &str, place: usize) -> String {
         let flag = if self.thinks { 'a' } else { '0' };
         let content = format!("{}{flag}{:x}", self.seed, place % 16);
@@ -34,18 +34,18 @@ impl Pair {
         format!("{kind}_{content}{check}")
     }
 
-    /// What encrypted content is bound to.
+    /// The digest that binds encrypted content to this answer.
     pub(super) fn digest(&self) -> u64 {
         digest(&self.seed)
     }
 }
 
-/// The binding of encrypted content to the ids of its answer.
+/// The digest that binds encrypted content to the answer with this seed.
 pub(super) fn digest(seed: &str) -> u64 {
     Digest::new("pair").text(seed).finish()
 }
 
-/// Reads an id of that kind; `None` when this simulator did not make it.
+/// Parses an id with this prefix. `None` if this simulator did not make it.
 pub(super) fn known(simulator: &str, kind: &str, id: &str) -> Option<Known> {
     let rest = id.strip_prefix(kind)?.strip_prefix('_')?;
     let (content, mac) = rest.split_at_checked(SEED + 2)?;
@@ -54,14 +54,14 @@ pub(super) fn known(simulator: &str, kind: &str, id: &str) -> Option<Known> {
     fits.then(|| Known { seed: seed.to_owned(), paired: marks.starts_with('a') })
 }
 
-/// The id of the reasoning item of the answer that an id belongs to.
+/// The id of the reasoning item of the same answer.
 pub(super) fn reasoning(simulator: &str, known: &Known) -> String {
     let content = format!("{}a0", known.seed);
     let check = check(simulator, "rs", &content);
     format!("rs_{content}{check}")
 }
 
-/// An id in the form of a UUID, which says nothing.
+/// An id in the form of a UUID, without a readable seed.
 pub(super) fn uuid(seed: Digest) -> String {
     let part = |name: &str, length: usize| seed.text(name).word(HEX, length);
     format!(

@@ -1,4 +1,4 @@
-//! OpenAI Responses and what imitates it.
+//! OpenAI Responses and its imitations.
 
 mod contract;
 mod ids;
@@ -17,22 +17,23 @@ use ids::Pair;
 use read::Request;
 pub(crate) use store::Store;
 
-/// One provider's way of speaking Responses.
+/// The form of Responses that one provider speaks.
 #[derive(Debug)]
 pub(crate) struct ResponsesDialect {
     pub(crate) flavour: Flavour,
 }
 
-/// Who serves the API, and what it keeps.
+/// The provider of the API, and its storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flavour {
-    /// OpenAI for an organisation that stores nothing: thoughts travel as encrypted content.
+    /// OpenAI for an organisation that stores nothing. Thoughts come back as encrypted content.
     Stateless,
     /// OpenAI with stored responses.
     Stateful,
-    /// xAI: OpenAI's shapes, own error bodies, a summary demanded on every reasoning item.
+    /// xAI: OpenAI's shapes with stored responses, but own error bodies. Every reasoning item of an
+    /// answer has a summary.
     Xai,
-    /// DeepSeek: raw reasoning text, nothing stored, thoughts of tool turns demanded for good.
+    /// DeepSeek: plain reasoning text, no storage. Turns with tools must keep their thoughts.
     DeepSeek,
 }
 
@@ -47,7 +48,6 @@ pub(crate) const STATEFUL: ResponsesDialect = ResponsesDialect { flavour: Flavou
 pub(crate) const XAI: ResponsesDialect = ResponsesDialect { flavour: Flavour::Xai };
 pub(crate) const DEEPSEEK: ResponsesDialect = ResponsesDialect { flavour: Flavour::DeepSeek };
 
-/// Answers a request to a simulator of this family.
 pub(crate) fn answer(
     visit: &mut Visit<'_>,
     dialect: &ResponsesDialect,
@@ -76,15 +76,15 @@ fn stored(dialect: &ResponsesDialect, found: Option<Value>, id: &str) -> Result<
     found.map(|body| Answer::whole(&body)).ok_or_else(missing)
 }
 
-/// The time that all answers carry: simulators have no clock.
+/// The creation time of all answers, in Unix seconds. Simulators have no clock.
 const CREATED: u64 = 1_760_000_000;
 
-/// A refusal in the provider's body.
+/// A refusal with the provider's error body.
 pub(crate) fn refusal(dialect: &ResponsesDialect, status: u16, text: &str) -> Refusal {
     refusal_with(dialect, status, text, (None, None))
 }
 
-/// A refusal that names the parameter and has a code.
+/// A refusal that also names a parameter and a code.
 pub(crate) fn refusal_with(
     dialect: &ResponsesDialect,
     status: u16,
@@ -117,7 +117,7 @@ pub(crate) fn refusal_with(
     Refusal { status, text: text.to_owned(), body }
 }
 
-/// A request without a credential.
+/// The refusal of a request without a credential.
 pub(crate) fn unauthorised(dialect: &ResponsesDialect) -> Refusal {
     match dialect.flavour {
         Flavour::Stateless | Flavour::Stateful => {
@@ -261,7 +261,7 @@ fn body(
     })
 }
 
-/// Compaction: the input becomes one opaque item that stands for it.
+/// Compaction: replaces the input by one opaque item with its words.
 fn compact(
     visit: &mut Visit<'_>,
     dialect: &ResponsesDialect,

@@ -1,4 +1,4 @@
-//! Reading and validating the structure of a request.
+//! Reads a request and validates its structure.
 
 use std::collections::HashMap;
 
@@ -10,18 +10,18 @@ use crate::mind::{Call, Choice, Said, Scene, Tool};
 use crate::reply::{Refusal, Visit};
 use crate::shape::{self, Kind};
 
-/// A request whose structure is right.
+/// A request with a valid structure.
 pub(super) struct Request {
     pub(super) body: Value,
     pub(super) model: String,
     pub(super) stream: bool,
     pub(super) store: bool,
-    /// Encrypted content is wanted.
+    /// The answer has encrypted content.
     pub(super) encrypted: bool,
     pub(super) thinking: bool,
-    /// Items of the stored responses that the request continues, then its own.
+    /// Items of the continued response, then those of the request.
     pub(super) items: Vec<Value>,
-    /// How many of the items come from the store.
+    /// Number of items from the store.
     pub(super) carried: usize,
     tools: Vec<Tool>,
 }
@@ -103,7 +103,6 @@ const KNOWN: &[&str] = &[
     "client_metadata",
 ];
 
-/// Reads the body, or refuses it.
 pub(super) fn request(
     visit: &mut Visit<'_>,
     dialect: &ResponsesDialect,
@@ -178,7 +177,8 @@ fn effort<'a>(dialect: &ResponsesDialect, body: &'a Value) -> Result<Option<&'a 
                 (Some("reasoning.effort"), Some("invalid_value")),
             ))
         }
-        // Source: its words for 4.5, which knows no `none`; 4.3 knows the first four.
+        // Source: the error text of Grok 4.5, which does not accept `none` either. Grok 4.3 accepts
+        // `none` to `high`.
         Some(word @ ("minimal" | "xhigh" | "max")) if dialect.flavour == Flavour::Xai => {
             let text = format!("This model does not support 'reasoning_effort' value '{word}'");
             Err(refusal(dialect, 400, &text))
@@ -276,7 +276,7 @@ fn no_summary(dialect: &ResponsesDialect, place: usize) -> Refusal {
     }
 }
 
-/// An item that the server does not have.
+/// The refusal of an item that the server does not have.
 pub(super) fn not_found(dialect: &ResponsesDialect, id: &str) -> Refusal {
     let advice = match dialect.flavour {
         Flavour::Stateless => {
@@ -390,18 +390,18 @@ pub(super) fn call(item: &Value) -> Call {
     }
 }
 
-/// All words of a conversation.
+/// The texts of all messages.
 pub(super) fn said(items: &[Value]) -> Vec<String> {
     items.iter().filter(|item| item.at("role").is_string()).map(text).collect()
 }
 
-/// The kind of an item, a bare role being a message.
+/// The type of an item. An item without a type is a message.
 pub(super) fn kind(item: &Value) -> &str {
     item.at("type").as_str().unwrap_or("message")
 }
 
 impl Request {
-    /// What the mind needs of the request.
+    /// The scene for the mind.
     pub(super) fn scene(&self, simulator: &'static str) -> Scene {
         let mut said = Vec::new();
         let mut names: HashMap<&str, &str> = HashMap::new();

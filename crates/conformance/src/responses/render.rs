@@ -1,4 +1,4 @@
-//! Output items.
+//! Renders output items.
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ pub(super) fn reasoning(
     item
 }
 
-/// Summary parts with headings, as the real model writes them: what was asked, and what follows from it.
+/// Summary parts with headings, in the form of the real model.
 fn summary(thought: &str) -> Vec<String> {
     let (asked, rest) = thought.split_once(". ").unwrap_or((thought, ""));
     let mut parts = vec![format!("**Reading the request**\n\n{asked}.")];
@@ -49,13 +49,11 @@ fn summary(thought: &str) -> Vec<String> {
     parts
 }
 
-/// The message item of an answer.
 pub(super) fn message(id: &str, text: &str) -> Value {
     let content = json!([{"type": "output_text", "text": text, "annotations": [], "logprobs": []}]);
     json!({"id": id, "type": "message", "status": "completed", "role": "assistant", "content": content})
 }
 
-/// A call item of an answer.
 pub(super) fn call(id: &str, call_id: &str, call: &Call) -> Value {
     json!({
         "id": id, "type": "function_call", "status": "completed", "call_id": call_id, "name": call.name,

@@ -1,4 +1,4 @@
-//! Stored responses of the simulators that have state.
+//! The memory of simulators that store responses.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,12 +6,12 @@ use std::sync::{Mutex, PoisonError};
 use crate::json::Keyed;
 use serde_json::Value;
 
-/// How many responses are remembered; the oldest go first.
+/// The most responses of a store. The oldest ones are deleted first.
 const LIMIT: usize = 1_000;
-/// How many bytes they have in all, as JSON.
+/// The most bytes of all responses in a store, as JSON.
 const BYTES: usize = 32 * 1024 * 1024;
 
-/// The memory of one simulator.
+/// The stored responses of one simulator.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     kept: Mutex<Kept>,
@@ -20,7 +20,7 @@ pub(crate) struct Store {
 #[derive(Debug, Default)]
 struct Kept {
     responses: Vec<Stored>,
-    /// Every item of the responses by its id, and how many responses have it.
+    /// Every item of the responses by its id, and the number of responses that have it.
     items: HashMap<String, (Value, usize)>,
     /// The size of all responses.
     bytes: usize,
@@ -30,7 +30,7 @@ struct Kept {
 struct Stored {
     id: String,
     body: Value,
-    /// Everything that the response rested on, and its own output.
+    /// The input of the response, the items before it, and its output.
     items: Vec<Value>,
     bytes: usize,
 }
@@ -41,7 +41,7 @@ impl Store {
         kept.remove(id);
         let bytes = std::iter::once(body).chain(&items).map(|it| it.to_string().len()).sum();
         kept.bytes += bytes;
-        // The newest one stays, whatever its size.
+        // The newest response is stored even if it alone exceeds the limit.
         while !kept.responses.is_empty() && (kept.responses.len() >= LIMIT || kept.bytes > BYTES) {
             kept.take(0);
         }
@@ -57,7 +57,7 @@ impl Store {
         self.lock().find(id).map(|stored| stored.body.clone())
     }
 
-    /// The items that a response stands for.
+    /// The items of the conversation up to this response.
     pub(crate) fn items(&self, id: &str) -> Option<Vec<Value>> {
         self.lock().find(id).map(|stored| stored.items.clone())
     }
@@ -90,7 +90,7 @@ impl Kept {
         Some(self.take(place))
     }
 
-    /// Forgets the response at that place, and its items unless another response has them.
+    /// Deletes the response at this index, and its items unless another response has them.
     fn take(&mut self, place: usize) -> Value {
         let Stored { body, items, bytes, .. } = self.responses.remove(place);
         self.bytes -= bytes;

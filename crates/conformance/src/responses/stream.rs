@@ -1,4 +1,4 @@
-//! The answer as a stream of typed events.
+//! Renders the answer as a stream of typed events.
 
 use serde_json::{Map, Value, json};
 
@@ -59,7 +59,7 @@ impl Events {
                     opening.set("content", json!([]));
                 }
                 if let Some(payload) = item.at("encrypted_content").as_str() {
-                    // What the opening event shows is not the final payload yet.
+                    // The payload of the opening event is not final yet.
                     let part: String = payload.chars().take(payload.len() / 2).collect();
                     opening.set("encrypted_content", json!(part));
                 }
@@ -107,7 +107,7 @@ impl Events {
         }
     }
 
-    /// A part with its text: opened, written piece by piece, closed.
+    /// The events of one part: added, deltas, done.
     fn part(&mut self, at: &Value, part: &Value, [part_event, text_event]: [&str; 2]) {
         let mut empty = part.clone();
         empty.set("text", json!(""));

@@ -1,4 +1,5 @@
-//! The scenarios of the doctor without a gateway: who does everything right passes, who forgets fails as reported.
+//! The doctor's scenarios without a gateway: the direct client passes, and the naive one fails as
+//! reported.
 
 use thinkthrough_conformance::doctor::{Mark, Ward, scenarios};
 use tokio::net::TcpListener;
@@ -10,7 +11,7 @@ async fn doctor_every_scenario_passes_for_the_right_client_and_fails_for_the_nai
     for (id, _) in scenarios() {
         let row = ward.examine(&id, None).await.unwrap();
         assert_eq!(row.gateway, Mark::Skip);
-        // A client that keeps its thoughts may fare well alone, too.
+        // A client that keeps its thoughts may pass without a gateway.
         let naive = if id.starts_with("keep-") { row.naive } else { Mark::Fail };
         if !row.is_expected || (row.direct, row.naive) != (Mark::Pass, naive) {
             wrong.push(format!("{id}: {:?} {:?} {}", row.direct, row.naive, row.reason));

@@ -79,7 +79,8 @@ fn an_unknown_fault_says_what_is_allowed() {
     assert!(text.contains("explode=1") && text.contains("cut=N") && text.contains("error-at=N"));
 }
 
-/// Sends a request over a connection of its own; everything until the end, and whether the end was clean.
+/// Sends a request over a connection of its own. Returns all bytes of the response, and whether it
+/// ended properly.
 async fn send(addr: std::net::SocketAddr, id: &str, request: &SimRequest) -> (String, bool) {
     let mut stream = TcpStream::connect(addr).await.unwrap();
     let mut head = format!(

@@ -1,10 +1,10 @@
-//! Whatever arrives, a simulator answers, and says no in its provider's body.
+//! A simulator answers every request, and refuses a bad one with its provider's error body.
 
 use thinkthrough_conformance::{SimRequest, Simulator, list};
 
 use crate::client::{client, run_tools, step};
 
-/// A request in the middle of a tool loop, where every validator has something to look at.
+/// A request in the middle of a tool loop, so that every validator has data to check.
 fn halfway(id: &str) -> (Simulator, SimRequest) {
     let simulator = Simulator::find(id).unwrap();
     let mut client = client(id);
@@ -15,7 +15,7 @@ fn halfway(id: &str) -> (Simulator, SimRequest) {
     (simulator, request)
 }
 
-/// A small generator of numbers that is the same in every run.
+/// A small random number generator with a fixed sequence.
 struct Dice(u64);
 
 impl Dice {
@@ -28,7 +28,7 @@ impl Dice {
 
 fn answers(simulator: &Simulator, request: &SimRequest) -> u16 {
     let response = simulator.handle(request);
-    // A template that fails has the status of a failure.
+    // A failing chat template has the status of a server error.
     let is_template = simulator.id() == "llamacpp-gpt-oss" && response.status == 500;
     let is_said = matches!(response.status, 200 | 400..=499) || is_template;
     assert!(is_said, "{}: {}", simulator.id(), response.status);
@@ -111,7 +111,7 @@ fn count(value: &serde_json::Value) -> usize {
     }
 }
 
-/// Puts another value in the place of the n-th one.
+/// Replaces the n-th value.
 fn replace(value: &mut serde_json::Value, place: &mut usize, other: &serde_json::Value) -> bool {
     if *place == 0 {
         *value = other.clone();
@@ -138,7 +138,8 @@ fn unknown_paths_and_methods_are_not_found() {
     }
 }
 
-/// Places where any value is right: what tools take and give, and what the provider does not look at.
+/// Paths where every value is valid: arguments and results of tools, and fields that the provider
+/// does not read.
 const FREE: &[&str] =
     &["/parameters/", "schema/", "/args/", "/arguments/", "/input/city", "/response/", "/result"];
 

@@ -1,11 +1,11 @@
-//! What the simulators notice without refusing.
+//! Losses that the simulators log without a refusal.
 
 use serde_json::{Value, json};
 use thinkthrough_conformance::{LogEntry, Simulator, ThoughtState, list};
 
 use crate::client::{client, run_tools, step};
 
-/// The log of the second request of a tool loop after a change of the history.
+/// The log of the second request of a tool loop, after a change of the history.
 fn second(id: &str, change: impl FnOnce(&mut Vec<Value>)) -> LogEntry {
     let simulator = Simulator::find(id).unwrap();
     let mut client = client(id);

@@ -1,11 +1,11 @@
-//! Tool loops that a correct client gets through, on every simulator, streamed and not.
+//! Tool loops of a correct client on every simulator, streamed and not.
 
 use serde_json::{Value, json};
 use thinkthrough_conformance::{SimResponse, Simulator, ThoughtState, list};
 
 use crate::client::{Client, client, run_tools, step};
 
-/// The finish words that ask for tools.
+/// The finish reasons of answers with calls.
 const CALLING: &[&str] =
     &["tool_calls", "tool_use", "completed", "STOP", "TOOL_CALL", "stop", "requires_action"];
 
@@ -38,7 +38,7 @@ fn every_simulator_takes_a_correct_client_through_two_rounds_and_a_follow_up() {
     }
 }
 
-/// All thoughts came back unchanged, except where they must not.
+/// Checks that all thoughts came back unchanged, or none if they must not come back.
 fn kept(simulator: &Simulator, client: &mut dyn Client, id: &str) {
     client.user("And now?");
     let log = simulator.handle(&client.request(false)).log;
@@ -52,7 +52,7 @@ fn kept(simulator: &Simulator, client: &mut dyn Client, id: &str) {
     assert!(log.losses.is_empty(), "{id}: {log}");
 }
 
-/// Whose provider documents `n`.
+/// The simulators whose providers document `n`.
 const SEVERAL: [&str; 5] = ["default", "kimi-k2", "mistral", "vllm", "xai-chat"];
 
 /// Asks for several choices.
@@ -66,7 +66,7 @@ fn choices(id: &str, question: &str, n: u64, stream: bool) -> SimResponse {
     Simulator::find(id).unwrap().handle(&request)
 }
 
-/// The thought and the words of a message or a delta.
+/// The thought and the text of a message or a delta.
 fn said(message: &Value) -> (String, String) {
     let own =
         ["reasoning_content", "reasoning"].map(|key| message[key].as_str().unwrap_or_default());

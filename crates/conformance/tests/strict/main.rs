@@ -1,4 +1,5 @@
-//! The simulators judged from outside: correct tiny clients pass, rule breakers get the provider's own refusal.
+//! Tests of the simulators from outside: small correct clients pass, and broken requests get the
+//! provider's own refusal.
 
 #[cfg(test)]
 mod client;

@@ -1,4 +1,4 @@
-//! The work on a prompt grows with its length, on every simulator and whatever the prompt is made of.
+//! The work on a prompt is linear in its length, on every simulator and for every kind of prompt.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -9,20 +9,20 @@ use thinkthrough_conformance::{SimRequest, Simulator, list};
 
 use crate::client::{client, run_tools, step};
 
-/// A prompt that is `factor` times as long takes at most this many times as long: four times if the work is linear,
-/// sixteen times if it is quadratic.
+/// A prompt of `FACTOR` times the size may take at most `MOST` times as long. Linear work takes 4
+/// times as long, quadratic work 16 times.
 const FACTOR: usize = 4;
 const MOST: f64 = 8.0;
 
-/// Makes a request of some size, after what it needs the simulator to know.
+/// Makes a request of some size. It may send others first.
 type Request<'a> = &'a dyn Fn(&Simulator, usize) -> SimRequest;
 
-/// What this thread has used of its processor, whatever else runs there.
+/// The processor time of this thread. Other load on the machine does not count.
 fn processor_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap()
 }
 
-/// The shortest of some runs, which other work on the machine disturbs least.
+/// The shortest of several runs, which other load disturbs least.
 fn shortest(simulator: &Simulator, request: &SimRequest) -> Duration {
     let run = || {
         let began = processor_time();
@@ -34,7 +34,7 @@ fn shortest(simulator: &Simulator, request: &SimRequest) -> Duration {
     (0..2).map(|_| run()).min().unwrap_or_default()
 }
 
-/// Compares a request with one of four times its size; an unlucky comparison is made again.
+/// Compares a request with one of `FACTOR` times its size. A failed comparison is repeated.
 fn assert_linear(what: &str, id: &str, size: usize, request: Request<'_>) {
     let simulator = Simulator::find(id).unwrap();
     let (small, large) = (request(&simulator, size), request(&simulator, size * FACTOR));
@@ -48,7 +48,8 @@ fn assert_linear(what: &str, id: &str, size: usize, request: Request<'_>) {
     assert!(best.is_some(), "{what} on {id}: {FACTOR} times the prompt takes over {MOST} times");
 }
 
-/// Lines of a diff, as a user pipes them into a question: each has words of its own, names of files and cues of tools.
+/// Lines of a diff, as a user pipes them into a question. Each has its own words, file names and
+/// words that suggest tools.
 fn diff(lines: usize) -> String {
     let mut text = String::from("What changed here, and which file should I read?\n");
     for line in 0..lines {
@@ -109,7 +110,7 @@ fn a_long_word_and_a_long_listing_take_linear_work() {
     }
 }
 
-/// A conversation in which one answer has this many calls, with their results in the opposite order.
+/// A conversation with this many calls in one answer, and their results in reverse order.
 fn chat_calls(calls: usize) -> Value {
     let call = |place: usize| json!({"id": format!("call_{place}"), "type": "function", "function": {"name": "list", "arguments": "{}"}});
     let result = |place: usize| json!({"role": "tool", "tool_call_id": format!("call_{place}"), "content": "a.rs"});
@@ -140,7 +141,7 @@ fn responses_calls(calls: usize) -> Value {
     json!({"model": "m", "input": input})
 }
 
-/// Many tools that all fit, and a tool with many parameters.
+/// Many tools that all fit, and one tool with many parameters.
 fn tools(count: usize) -> Value {
     let schema = |count: usize| {
         let names: Vec<String> = (0..count).map(|place| format!("name{place}")).collect();

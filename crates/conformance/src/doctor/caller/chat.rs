@@ -1,4 +1,4 @@
-//! Chat Completions.
+//! The client of Chat Completions.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::json::Keyed;
 
 pub(super) struct Chat;
 
-/// The names under which thoughts travel beside the content.
+/// The fields of thoughts next to the content.
 const THOUGHTS: [&str; 4] =
     ["reasoning_content", "reasoning", "reasoning_details", "extra_content"];
 
@@ -105,7 +105,7 @@ fn written(call: &Call) -> Value {
     json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}})
 }
 
-/// The thought in tags at the head of a text, and the rest.
+/// Splits a text that begins with `<think>` into thought and rest.
 fn untagged(text: &str) -> (String, String) {
     let inside =
         text.trim_start().strip_prefix("<think>").and_then(|rest| rest.split_once("</think>"));
@@ -117,7 +117,7 @@ fn untagged(text: &str) -> (String, String) {
     )
 }
 
-/// The message of the last choice, and whether it came to its end.
+/// The message of the last choice, and whether it has a finish reason.
 fn whole(body: &str) -> (Value, bool) {
     let body: Value = serde_json::from_str(body).unwrap_or_default();
     let choice = items(body.at("choices")).last().cloned().unwrap_or_default();
@@ -183,7 +183,7 @@ fn add_call(calls: &mut Vec<Value>, piece: &Value) {
     }
 }
 
-/// Joins the pieces of one entry; they bear its index.
+/// Joins the pieces of one entry, which have the same index.
 fn add_detail(message: &mut Value, piece: &Value) {
     if !message.at("reasoning_details").is_array() {
         message.set("reasoning_details", json!([]));
@@ -203,7 +203,7 @@ fn add_detail(message: &mut Value, piece: &Value) {
     }
 }
 
-/// Joins chunks of one kind.
+/// Joins a chunk with the last one if both have the same type.
 fn add_part(parts: &mut Vec<Value>, piece: &Value) {
     let is_text = *piece.at("type") == "text";
     match parts.last_mut().filter(|last| last.at("type") == piece.at("type")) {

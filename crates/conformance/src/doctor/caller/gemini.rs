@@ -1,4 +1,4 @@
-//! generateContent.
+//! The client of generateContent.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Messages.
+//! The client of Messages.
 
 use serde_json::{Value, json};
 

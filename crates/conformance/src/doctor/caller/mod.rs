@@ -1,5 +1,5 @@
-//! The doctor's clients, one for each API that callers speak. They are written by hand: a judge shares no code with
-//! the judged.
+//! The doctor's clients, one for each API of callers. They are written by hand, because a judge
+//! must not share the code for wire formats with the gateways that it judges.
 
 mod chat;
 mod gemini;
@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use super::post::Letter;
 
-/// One call of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Call {
     pub(super) id: String,
@@ -22,52 +21,52 @@ pub(super) struct Call {
 /// An answer as a client reads it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answer {
-    /// The simulator that gave it.
+    /// The simulator that made it.
     pub(super) sim: &'static str,
-    /// The API over which it came.
+    /// The API of the client.
     pub(super) wire: &'static str,
     pub(super) thought: String,
     pub(super) opaque: Vec<String>,
     pub(super) text: String,
     pub(super) calls: Vec<Call>,
-    /// What goes into the history for it.
+    /// Its entries for the history.
     pub(super) native: Vec<Value>,
-    /// The end that the API announces was there.
+    /// The stream or body has the end that its API announces.
     pub(super) is_whole: bool,
-    /// Somebody else asked for it than the conversation's own client.
+    /// A stranger asked for it, not the client of the conversation.
     pub(super) is_strangers: bool,
 }
 
-/// What a request asks for.
+/// The content of a request.
 #[derive(Debug)]
 pub(super) struct Ask<'a> {
     pub(super) model: &'a str,
     pub(super) system: Option<&'a str>,
     pub(super) history: Vec<Value>,
-    /// Further fields at the top.
+    /// More top-level fields.
     pub(super) extra: &'a Value,
     pub(super) credential: &'a str,
     pub(super) stream: bool,
-    /// The tokens are to be counted, nothing else.
+    /// The request only counts tokens.
     pub(super) count: bool,
 }
 
-/// An API as a client speaks it.
+/// A client of one API.
 pub(super) trait Caller: Sync {
     fn wire(&self) -> &'static str;
-    /// What the user says, perhaps with an image.
+    /// A message of the user, with an image if there is one.
     fn user(&self, text: &str, image: Option<&str>) -> Value;
-    /// What the tools gave.
+    /// The history entries for the results of tools.
     fn results(&self, results: &[(Call, String)]) -> Vec<Value>;
-    /// An answer without its thoughts, whoever gave it.
+    /// The history entries for an answer without its thoughts. Another API may have given it.
     fn visible(&self, text: &str, calls: &[Call]) -> Vec<Value>;
-    /// What a client that knows nothing of thoughts keeps of its history.
+    /// Removes all thoughts from the history, as a client does that does not know them.
     fn forget(&self, history: &mut Vec<Value>);
     fn request(&self, ask: Ask<'_>) -> Letter;
     fn read(&self, body: &str, stream: bool) -> Answer;
 }
 
-/// The client of an API.
+/// Finds the client of an API.
 pub(super) fn caller(wire: &str) -> Option<&'static dyn Caller> {
     let all: [&'static dyn Caller; 5] =
         [&chat::Chat, &messages::Messages, &responses::Responses, &gemini::Gemini, &ollama::Ollama];
@@ -75,7 +74,7 @@ pub(super) fn caller(wire: &str) -> Option<&'static dyn Caller> {
     all.into_iter().find(|caller| caller.wire() == wire)
 }
 
-/// The tools that all clients offer, as (name, description, schema).
+/// The tools of all clients, as (name, description, schema).
 fn tools() -> [(&'static str, &'static str, Value); 3] {
     let one = |name: &str| json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]});
     [
@@ -85,7 +84,7 @@ fn tools() -> [(&'static str, &'static str, Value); 3] {
     ]
 }
 
-/// Runs a tool: it says something that depends on its arguments.
+/// Runs a tool. The result depends on the arguments.
 pub(super) fn run_tool(call: &Call) -> String {
     match call.name.as_str() {
         "list" => "Cargo.toml\nREADME.md\nsrc/".to_owned(),
@@ -94,29 +93,29 @@ pub(super) fn run_tool(call: &Call) -> String {
     }
 }
 
-/// The JSON of every `data:` line of a stream, what is no JSON left out.
+/// The JSON of every `data:` line of a stream. Lines without JSON are skipped.
 fn events(body: &str) -> impl Iterator<Item = Value> {
     body.lines()
         .filter_map(|line| line.strip_prefix("data:"))
         .filter_map(|data| serde_json::from_str(data.trim()).ok())
 }
 
-/// The items of a list, of nothing where it is none.
+/// The items of a list. Other values have no items.
 fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// A text, empty where it is none.
+/// A string, or the empty string for other values.
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// JSON that a model wrote as a text.
+/// Parses JSON that a model wrote as a string.
 fn parsed(value: &Value) -> Value {
     serde_json::from_str(text(value)).unwrap_or(Value::Null)
 }
 
-/// Adds a piece to the text at a key.
+/// Appends a piece to the string at a key.
 fn join(object: &mut Value, key: &str, piece: &Value) {
     use crate::json::Keyed;
     if let Some(piece) = piece.as_str() {
@@ -125,15 +124,14 @@ fn join(object: &mut Value, key: &str, piece: &Value) {
     }
 }
 
-/// Takes keys off an object.
 fn remove(object: &mut Value, keys: &[&str]) {
     if let Some(map) = object.as_object_mut() {
         map.retain(|key, _| !keys.contains(&key.as_str()));
     }
 }
 
-/// Puts the further fields at the top of a body, then its history, which stands last.
-/// A request with `messages`, the system's first, and tools that are functions.
+/// Makes a request with `messages` (the system message first) and function tools. `finish` puts the
+/// history at the end of the body.
 fn letter(path: &str, ask: Ask<'_>) -> Letter {
     let offered = tools().map(|(name, description, schema)| {
         json!({"type": "function", "function": {"name": name, "description": description, "parameters": schema}})

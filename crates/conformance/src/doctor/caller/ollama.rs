@@ -1,4 +1,4 @@
-//! Ollama's chat.
+//! The client of Ollama's chat.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Responses.
+//! The client of Responses.
 
 use serde_json::{Value, json};
 

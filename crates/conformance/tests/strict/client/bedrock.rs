@@ -3,7 +3,7 @@ use thinkthrough_conformance::{SimRequest, SimResponse};
 
 use super::{Call, Client, Turn, tools};
 
-/// Converse with Claude, every block sent back as it came.
+/// A Converse client for Claude. It sends back every block unchanged.
 pub(crate) struct BedrockClient {
     model: String,
     messages: Vec<Value>,
@@ -87,7 +87,7 @@ impl Client for BedrockClient {
     }
 }
 
-/// Event type and payload of every frame; the lengths must add up.
+/// Event type and payload of every frame. Checks the lengths.
 fn frames(mut bytes: &[u8]) -> Vec<(String, Value)> {
     let number = |bytes: &[u8], at: usize| {
         u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()) as usize

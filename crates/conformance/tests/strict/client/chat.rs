@@ -3,13 +3,14 @@ use thinkthrough_conformance::{SimRequest, SimResponse};
 
 use super::{Call, Client, Turn, events, tools};
 
-/// Chat Completions with the reasoning under the name that the simulator's provider reads.
+/// A Chat Completions client. It sends thoughts back in the form that the simulated provider reads.
 pub(crate) struct ChatClient {
     id: String,
     model: String,
     messages: Vec<Value>,
     extra: Value,
-    /// The field that goes back, `None` where it must not.
+    /// The field of a plain-text thought in requests. `None` if thoughts must not come back, or
+    /// come back in `content` or `reasoning_details`.
     field: Option<&'static str>,
 }
 
@@ -188,7 +189,7 @@ fn streamed(body: &str) -> (Value, String, Value) {
     (message, finish, usage)
 }
 
-/// Joins chunks of one kind.
+/// Joins a chunk with the last one if both have the same type.
 fn append(chunks: &mut Vec<Value>, part: Value) {
     let last = chunks.last_mut().filter(|last| last["type"] == part["type"]);
     match last {

@@ -3,7 +3,7 @@ use thinkthrough_conformance::{SimRequest, SimResponse};
 
 use super::{Call, Client, Turn, events, tools};
 
-/// Cohere's chat with the thinking content sent back.
+/// A client of Cohere's chat. It sends back thinking content.
 pub(crate) struct CohereClient {
     model: String,
     messages: Vec<Value>,

@@ -3,7 +3,7 @@ use thinkthrough_conformance::{SimRequest, SimResponse};
 
 use super::{Call, Client, Turn, events, tools};
 
-/// generateContent with every part but the thoughts sent back as it came.
+/// A generateContent client. It sends back every part unchanged, apart from thoughts.
 pub(crate) struct GeminiClient {
     model: String,
     contents: Vec<Value>,

@@ -3,7 +3,7 @@ use thinkthrough_conformance::{SimRequest, SimResponse};
 
 use super::{Call, Client, Turn, events, tools};
 
-/// Interactions with every step sent back as it came.
+/// An Interactions client. It sends back every step unchanged.
 pub(crate) struct InteractionsClient {
     model: String,
     steps: Vec<Value>,

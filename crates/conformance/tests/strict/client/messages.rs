@@ -3,7 +3,7 @@ use thinkthrough_conformance::{SimRequest, SimResponse};
 
 use super::{Call, Client, Turn, events, tools};
 
-/// Messages with every block sent back as it came.
+/// A Messages client. It sends back every block unchanged.
 pub(crate) struct MessagesClient {
     id: String,
     model: String,

@@ -1,4 +1,5 @@
-//! Tiny clients that do everything right, one for each wire; the tests break their histories on purpose.
+//! Small clients that do everything right, one for each wire. The tests break their histories on
+//! purpose.
 
 mod bedrock;
 mod chat;
@@ -21,7 +22,6 @@ pub(crate) use messages::MessagesClient;
 pub(crate) use ollama::OllamaClient;
 pub(crate) use responses::ResponsesClient;
 
-/// One call of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Call {
     pub(crate) id: String,
@@ -38,7 +38,7 @@ pub(crate) struct Turn {
     pub(crate) calls: Vec<Call>,
     pub(crate) finish: String,
     pub(crate) usage: Value,
-    /// What goes into the history for this answer.
+    /// Its entries for the history.
     pub(crate) echo: Vec<Value>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Turn {
 pub(crate) trait Client {
     /// The items of the history.
     fn history(&mut self) -> &mut Vec<Value>;
-    /// Further top-level fields of every request.
+    /// More top-level fields of every request.
     fn extra(&mut self) -> &mut Value;
     fn user(&mut self, text: &str);
     fn result(&mut self, call: &Call, text: &str);
@@ -54,7 +54,7 @@ pub(crate) trait Client {
     fn read(&self, response: &SimResponse, stream: bool) -> Turn;
 }
 
-/// The right client for a simulator.
+/// The client for a simulator.
 pub(crate) fn client(id: &str) -> Box<dyn Client> {
     let row = list().into_iter().find(|row| row.id == id).unwrap();
     match row.wire {
@@ -70,7 +70,7 @@ pub(crate) fn client(id: &str) -> Box<dyn Client> {
     }
 }
 
-/// Sends the history and takes the answer into it.
+/// Sends the history and adds the answer to it.
 pub(crate) fn step(simulator: &Simulator, client: &mut dyn Client, stream: bool) -> Turn {
     let response = simulator.handle(&client.request(stream));
     assert_eq!(response.status, 200, "{}: {}", simulator.id(), response.text());
@@ -80,7 +80,7 @@ pub(crate) fn step(simulator: &Simulator, client: &mut dyn Client, stream: bool)
     turn
 }
 
-/// Runs the calls of an answer: every tool says something that depends on its arguments.
+/// Runs the calls of an answer. Every result depends on the arguments.
 pub(crate) fn run_tools(client: &mut dyn Client, turn: &Turn) {
     for call in &turn.calls {
         let text = match call.name.as_str() {
@@ -92,7 +92,7 @@ pub(crate) fn run_tools(client: &mut dyn Client, turn: &Turn) {
     }
 }
 
-/// The tools that all clients offer, as (name, description, schema).
+/// The tools of all clients, as (name, description, schema).
 pub(crate) fn tools() -> Vec<(&'static str, &'static str, Value)> {
     let path =
         json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
@@ -105,7 +105,7 @@ pub(crate) fn tools() -> Vec<(&'static str, &'static str, Value)> {
     ]
 }
 
-/// The JSON of every `data:` line of a stream, `[DONE]` left out.
+/// The JSON of every `data:` line of a stream, without `[DONE]`.
 pub(crate) fn events(body: &str) -> Vec<Value> {
     body.lines()
         .filter_map(|line| line.strip_prefix("data: "))

@@ -3,7 +3,7 @@ use thinkthrough_conformance::{SimRequest, SimResponse};
 
 use super::{Call, Client, Turn, tools};
 
-/// Ollama's chat with `thinking` sent back.
+/// A client of Ollama's chat. It sends back `thinking`.
 pub(crate) struct OllamaClient {
     model: String,
     messages: Vec<Value>,

@@ -3,7 +3,7 @@ use thinkthrough_conformance::{SimRequest, SimResponse};
 
 use super::{Call, Client, Turn, events, tools};
 
-/// Responses with every output item sent back as it came.
+/// A Responses client. It sends back every output item unchanged.
 pub(crate) struct ResponsesClient {
     model: String,
     input: Vec<Value>,
@@ -89,7 +89,7 @@ impl Client for ResponsesClient {
     }
 }
 
-/// The final response; the deltas must have given the same.
+/// The final response. Checks that the deltas give the same.
 fn streamed(body: &str) -> Value {
     let (mut said, mut done, mut last) = (String::new(), Vec::new(), Value::Null);
     for (count, event) in events(body).into_iter().enumerate() {

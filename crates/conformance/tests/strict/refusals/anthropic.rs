@@ -1,4 +1,4 @@
-//! The refusals of Anthropic's models, at home and behind Bedrock.
+//! The refusals of Anthropic's models, on their own API and behind Bedrock.
 
 use serde_json::{Value, json};
 
@@ -137,7 +137,7 @@ fn row_14_bound_to_a_different_conversation() {
     client.extra()["system"] = json!("It is five past ten.");
     let answer = simulator.handle(&client.request(false)).text();
     assert!(answer.contains(BOUND) && answer.contains("The `system` prompt differs"), "{answer}");
-    // The middle of three thoughts is gone.
+    // Removes the second of three thoughts.
     let (simulator, mut client) = next_turn("anthropic-bound");
     let turn = step(&simulator, &mut *client, false);
     run_tools(&mut *client, &turn);

@@ -1,4 +1,4 @@
-//! Each of the provider's error texts comes when its rule is broken, and not when it is kept.
+//! Each error text of a provider comes if its rule is broken, and only then.
 
 use serde_json::{Value, json};
 use thinkthrough_conformance::{SimResponse, Simulator};
@@ -7,7 +7,7 @@ use crate::client::{Client, client, run_tools, step};
 
 mod anthropic;
 
-/// A conversation at the point where the tool results go back.
+/// A conversation with the results of its first calls, before the next request.
 fn halfway(id: &str) -> (Simulator, Box<dyn Client>) {
     let simulator = Simulator::find(id).unwrap();
     let mut client = client(id);
@@ -18,7 +18,7 @@ fn halfway(id: &str) -> (Simulator, Box<dyn Client>) {
     (simulator, client)
 }
 
-/// A conversation whose first turn used a tool and is over, at the next question.
+/// A conversation after a turn with tools, with the next question.
 fn next_turn(id: &str) -> (Simulator, Box<dyn Client>) {
     let (simulator, mut client) = halfway(id);
     step(&simulator, &mut *client, false);
@@ -26,7 +26,8 @@ fn next_turn(id: &str) -> (Simulator, Box<dyn Client>) {
     (simulator, client)
 }
 
-/// Sends the request as it is, which must pass, then broken, which must give the refusal; returns that one.
+/// Sends the request unchanged, which must pass, then changed, which must be refused. Returns the
+/// refusal.
 fn broken(
     (simulator, mut client): (Simulator, Box<dyn Client>),
     change: impl FnOnce(&mut Vec<Value>),
@@ -75,7 +76,8 @@ fn row_01_deepseek_v4_chat() {
         json!({"error": {"message": V4, "type": "invalid_request_error", "param": null, "code": "invalid_request_error"}})
     );
     broken(next_turn("deepseek-v4"), without("reasoning_content"), 400, V4);
-    // The answer that closed the tool turn counts too, and null is absent; the empty string is a value.
+    // The answer that ended the tool turn needs the field, too. Null counts as absent, an empty
+    // string does not.
     broken(
         next_turn("deepseek-v4"),
         |history| history[3]["reasoning_content"] = Value::Null,
@@ -109,7 +111,7 @@ fn row_04_deepseek_messages() {
 
 #[test]
 fn row_05_mimo() {
-    // When a stream was asked for, even the error comes as an event.
+    // A streaming request gets even the error as an event.
     let answer = broken(halfway("mimo"), without("reasoning_content"), 400, "Param Incorrect");
     let text = answer.text();
     let body: Value = serde_json::from_str(text.strip_prefix("data:").unwrap()).unwrap();
@@ -118,7 +120,7 @@ fn row_05_mimo() {
     client.history()[1].as_object_mut().unwrap().remove("reasoning_content");
     let answer = simulator.handle(&client.request(false));
     assert_eq!(answer.json()["error"]["message"], "Param Incorrect");
-    // Only messages with calls count here.
+    // Only messages with calls need the field here.
     let (simulator, mut client) = next_turn("mimo");
     client.history()[3].as_object_mut().unwrap().remove("reasoning_content");
     assert_eq!(simulator.handle(&client.request(false)).status, 200);
@@ -141,7 +143,7 @@ fn row_06_kimi() {
         broken(next_turn(id), without("reasoning_content"), 400, text);
         broken(halfway(id), |history| history[1]["reasoning_content"] = json!(""), 400, text);
     }
-    // Elsewhere a changed thought passes; the default simulator wants every byte.
+    // Other simulators accept a changed thought. The default one compares every byte.
     let changed = |history: &mut Vec<Value>| {
         history[1]["reasoning_content"] = json!("I thought of something.");
     };
@@ -151,7 +153,7 @@ fn row_06_kimi() {
     assert_eq!(simulator.handle(&client.request(false)).status, 200);
 }
 
-/// Takes the signatures off the parts of the model.
+/// Removes the signatures from all parts.
 fn unsigned(history: &mut [Value]) {
     for part in history.iter_mut().flat_map(|content| content["parts"].as_array_mut().unwrap()) {
         part.as_object_mut().unwrap().remove("thoughtSignature");
@@ -243,7 +245,7 @@ fn row_17_reasoning_without_its_follower() {
         let text = format!(
             "Item '{rs}' of type 'reasoning' was provided without its required following item."
         );
-        // A call is known by its `call_id` as well.
+        // A call is also known by its `call_id`.
         let mut nameless = client.request(false);
         let mut body: Value = serde_json::from_slice(&nameless.body).unwrap();
         body["input"][2].as_object_mut().unwrap().remove("id");
