@@ -7,7 +7,7 @@
 use super::ladder::{self, Fallback, Lacking};
 use super::named::is_named_at;
 use super::{Applied, Decided, PutBack, apply, as_asked, blocks, bound, without_thinking};
-use crate::content::{Block, Content, Origin, Speaker};
+use crate::content::{Content, Origin, Speaker};
 use crate::contract::is_kin;
 use crate::decision::{Action, Decision, Why};
 use crate::model_name::is_same;
@@ -217,7 +217,7 @@ fn answers(contents: &[Content]) -> Vec<Range<usize>> {
     answers
 }
 
-/// Removes all thoughts from the answers that lack the demanded one. Returns the decisions about them.
+/// Removes all thoughts and broken calls from the answers that lack the demanded thought. Returns the decisions about them.
 fn without(
     contents: &mut Cow<'_, [Content]>,
     decisions: &[Decision],
@@ -230,6 +230,12 @@ fn without(
     for message in messages {
         if let Some(content) = contents.to_mut().get_mut(message) {
             apply::without_thoughts(content);
+        }
+    }
+    for message in lacking.iter().flat_map(|it| it.messages.clone()) {
+        if contents.get(message).is_some_and(|it| it.partial)
+            && let Some(content) = contents.to_mut().get_mut(message)
+        {
             apply::without_broken_calls(content);
         }
     }

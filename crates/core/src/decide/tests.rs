@@ -315,8 +315,7 @@ fn what_is_left_of_an_answer_that_broke_off_can_be_sent() {
     turns[1].blocks = vec![whole, Block::text(" "), call("never-run")];
     let applied = gone_out(&turns, &target(contract.clone()), &settings(&[]));
     assert_eq!(applied.contents.len(), 2, "only a thought is left: {:?}", applied.contents);
-    turns[1].blocks.remove(0);
-    turns[1].blocks.insert(0, Block::text("Half an ans"));
+    turns[1].blocks = vec![Block::text("Half an ans"), call("never-run")];
     let applied = gone_out(&turns, &target(contract), &settings(&[]));
     assert_eq!(
         applied.contents[1].speaker,

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 /// A result that names a call outside the request by a ticket.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Orphan {
+pub(crate) struct Orphan {
     message: usize,
     block: usize,
     /// The ticket, in the part that clients leave alone.
@@ -41,14 +41,12 @@ impl Orphan {
     }
 
     /// Whether this record has the call.
-    #[must_use]
-    pub fn is_of(&self, head: &Head) -> bool {
+    pub(crate) fn is_of(&self, head: &Head) -> bool {
         head.keys.anchors.contains(&self.names)
     }
 
     /// The change that gives the result the provider's own id of the call.
-    #[must_use]
-    pub fn renamed(&self, head: &Head, kept: &Kept) -> Option<Change> {
+    pub(crate) fn renamed(&self, head: &Head, kept: &Kept) -> Option<Change> {
         let place = head.seen.calls.iter().position(|call| call.id == self.id)?;
         let calls = kept.blocks.iter().filter_map(|block| match block {
             Block::ToolCall(ToolCall { id, .. }) => Some(id),
