@@ -9,19 +9,20 @@ use super::asking::Asking;
 use super::attached::Attached;
 use crate::audit;
 use crate::choose::Chosen;
-use crate::config::Config;
+use crate::config::{Config, Surroundings};
 use crate::failure::{Failure, say};
 use crate::masking;
 use crate::stored::{self, Resumed};
 use crate::tooling::{aloud, close, toolbox};
 use clap::{Args, ValueEnum};
-use std::io::Write;
+use std::io::{self, IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 use thinkthrough_chat::harmless::harmless;
+use thinkthrough_chat::instructions::{Instructions, with_instructions};
 use thinkthrough_chat::{
     Attempt, Beside, Control, Cover, Covered, Ending, Gate, History, Keeper, MAX_ROUNDS, Nobody,
-    Outcome, Setup, Toolbox, Watch, resumption, run, with_instructions,
+    Outcome, Setup, Toolbox, Watch, resumption, run,
 };
 use thinkthrough_core::content::{Block, Content, Speaker};
 use thinkthrough_core::settings::Resolved;
@@ -140,8 +141,8 @@ impl Ask {
         let gate = gate.knowing(stored::lessons(store.as_ref()).await);
         gate.limit(&chosen.target.provider, chosen.limits);
         let mut conversation = earlier(history.as_ref(), resumed.as_ref(), &chosen, &gate);
-        let system = self.attached.system.as_deref();
-        let question = with_instructions(&conversation, system, question);
+        let instructions = self.instructions(&config, tools.is_some())?;
+        let question = with_instructions(&conversation, &instructions, question);
         conversation.extend_from_slice(&question);
         let setup = Setup {
             target: &chosen.target,
@@ -207,6 +208,20 @@ impl Ask {
         let prompt = prompt(&self.prompt, self.leaves_stdin, &files)?;
         let text = Some(prompt).filter(|it| !it.is_empty()).map(Block::text);
         Ok(Content::new(Speaker::Human, text.into_iter().chain(files.media).collect()))
+    }
+
+    /// The instructions for the model. In a script a question must not depend on the folder or the day, and without
+    /// tools a model cannot use what a project says; so files, folder and date need a terminal and tools, or the option.
+    fn instructions(&self, config: &Config, has_tools: bool) -> Result<Instructions, Failure> {
+        let here = std::env::current_dir().map_err(|error| Failure::Failed(error.to_string()))?;
+        let is_attended = io::stdin().is_terminal() && io::stdout().is_terminal();
+        let usual =
+            if has_tools && is_attended { config.surroundings } else { Surroundings::NONE };
+        let profile = self.asking.profile(config)?;
+        let (instructions, warnings) =
+            self.attached.instructions.read(config, profile, &here, usual);
+        warnings.iter().for_each(|warning| say(format_args!("warning: {warning}")));
+        Ok(instructions)
     }
 
     /// The tools for the requests. Off by default with a schema, because many models do not combine the two.

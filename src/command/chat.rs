@@ -13,6 +13,7 @@ use clap::Args;
 use host::Settings;
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 use thinkthrough_chat::Toolbox;
 use thinkthrough_chat::attachment::joined;
 use thinkthrough_chat::session::{Layers, Profile, Start, Stored};
@@ -91,7 +92,12 @@ impl Chat {
         let masker = masking::of_requests(&config).await?;
         let (notice, notices) = mpsc::unbounded_channel();
         let tools = tools(&config, notice)?;
-        let greeting = greeting(&chosen, resumed.is_some(), problem.as_deref());
+        let here = std::env::current_dir().unwrap_or_default();
+        let profile_in_use = self.asking.profile(&config)?;
+        let (instructions, warnings) =
+            self.attached.instructions.read(&config, profile_in_use, &here, config.surroundings);
+        let greeting =
+            greeting(&chosen, resumed.is_some(), problem.iter().chain(&warnings));
         let connection = host::connection(chosen);
         let start = Start {
             model: connection.model.clone(),
@@ -104,10 +110,11 @@ impl Chat {
             resumed,
             unreachable,
             greeting,
-            instructions: self.attached.system.clone(),
+            instructions,
+            clock: UNIX_EPOCH.elapsed().unwrap_or_default(),
             prompt: Some(prompt).filter(|it| !it.trim().is_empty()),
             attached: files.media,
-            folder: std::env::current_dir().unwrap_or_default().display().to_string(),
+            folder: here.display().to_string(),
             store: store.as_ref().and_then(|_| Some(config.store.as_ref()?.location.to_string())),
             cover: masking::of_output(&config)?,
             lessons: lessons.clone(),
@@ -196,11 +203,16 @@ fn profile(profile: &crate::config::Profile) -> Profile {
         name: profile.name.clone(),
         model: profile.model.clone(),
         settings: profile.reasoning.clone(),
+        system: profile.system.clone(),
     }
 }
 
 /// The first notice, in three lines: the model, how to choose another, and what it may do.
-fn greeting(chosen: &Chosen, is_resumed: bool, problem: Option<&str>) -> String {
+fn greeting<'p>(
+    chosen: &Chosen,
+    is_resumed: bool,
+    problems: impl Iterator<Item = &'p String>,
+) -> String {
     let mut lines = Vec::new();
     let name = &chosen.name;
     if !is_resumed {
@@ -220,6 +232,6 @@ fn greeting(chosen: &Chosen, is_resumed: bool, problem: Option<&str>) -> String 
                 .to_owned(),
         );
     }
-    lines.extend(problem.map(str::to_owned));
+    lines.extend(problems.cloned());
     lines.join("\n")
 }

@@ -58,6 +58,12 @@ fn change(document: &mut DocumentMut, edit: &Edit) -> Result<(), &'static str> {
         Edit::Profile { name, model, settings } => {
             let mut profile = Table::new();
             profile.insert("model", value(model.as_str()));
+            let profiles = table(document.as_table_mut(), "profiles", implicit())?;
+            let earlier = profiles.get(name).and_then(Item::as_table_like);
+            // The screen has no command for the instructions of a profile, so they stay.
+            if let Some(system) = earlier.and_then(|earlier| earlier.get("system")) {
+                profile.insert("system", system.clone());
+            }
             let mut said = InlineTable::new();
             for key in Key::ALL {
                 if let Some(word) = settings.get(key) {
@@ -67,8 +73,7 @@ fn change(document: &mut DocumentMut, edit: &Edit) -> Result<(), &'static str> {
             if !said.is_empty() {
                 profile.insert("reasoning", Item::Value(Value::InlineTable(said)));
             }
-            table(document.as_table_mut(), "profiles", implicit())?
-                .insert(name, Item::Table(profile));
+            profiles.insert(name, Item::Table(profile));
         }
         Edit::NoProfile { name } => {
             table(document.as_table_mut(), "profiles", implicit())?.remove(name);

@@ -6,8 +6,8 @@ use super::reasoning::{KEYS, reasoning};
 use super::secret::Sources;
 use super::table::Section;
 use super::{
-    Config, client, keys, masking, models, prices, providers, references, server, store, tools,
-    traces, trust,
+    Config, Surroundings, client, keys, masking, models, prices, providers, references, server,
+    store, surroundings, tools, traces, trust,
 };
 use crate::connections::Connections;
 use std::collections::BTreeSet;
@@ -113,6 +113,8 @@ fn without_file(lookup: Lookup<'_>) -> Result<Config, String> {
         keys: Vec::new(),
         budget: budget(None)?,
         compress_at: COMPRESS_AT,
+        system: None,
+        surroundings: Surroundings::ALL,
         runaway: Runaway::default(),
         server: server::server(None, Path::new(""))?,
         store: store::store(None, Path::new(""), lookup)?,
@@ -193,7 +195,9 @@ pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result
         }
     }
     if let Some(section) = section("chat")? {
-        section.only(&["compress_at", "runaway"])?;
+        section.only(&["compress_at", "runaway", "surroundings", "system"])?;
+        config.system = section.string("system")?;
+        config.surroundings = surroundings::surroundings(section)?;
         config.compress_at = compress_at(section)?;
         config.runaway = runaway(section)?.unwrap_or_default();
     }

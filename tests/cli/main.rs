@@ -43,6 +43,8 @@ mod frozen;
 mod guessed;
 mod health;
 mod hostile;
+#[cfg(unix)]
+mod instructions;
 mod judge;
 mod keys;
 mod keys_rotate;

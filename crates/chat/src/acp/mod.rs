@@ -14,6 +14,7 @@ mod show;
 
 use crate::cover::Cover;
 use crate::gate::Gate;
+use crate::instructions::Instructions;
 use crate::kept::Kept;
 use crate::session::{Conversation, Stored};
 use crate::terminal;
@@ -54,6 +55,8 @@ pub struct Kit {
     pub tools: Toolbox,
     /// The checks before each request.
     pub gate: Gate,
+    /// The instructions for the model.
+    pub instructions: Instructions,
     /// Covers secrets in the text that the editor shows.
     pub cover: Cover,
     /// The store of traces, if any.

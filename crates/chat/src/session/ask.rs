@@ -91,12 +91,17 @@ impl Session {
         let mut content = Content::text(Speaker::Human, text);
         content.blocks.append(&mut self.attached);
         content.blocks.extend(files.media);
-        entries::show(&[self.cover.content(&content)], &mut self.view.transcript);
         if self.conversation.contents().is_empty() {
             self.effect(Effect::Keep(Keep::Begin));
         }
-        let (earlier, instructions) = (self.conversation.contents(), self.instructions.as_deref());
-        for content in with_instructions(earlier, instructions, content) {
+        self.instructions.set_date((self.clock + self.view.now).as_secs());
+        // A change that is only in a summarised message is told again.
+        let earlier = self.conversation.sent(&self.model.target.rule.contract);
+        for content in with_instructions(&earlier, &self.instructions, content) {
+            if content.speaker == Speaker::Human {
+                let shown = self.cover.content(&content);
+                entries::show(std::slice::from_ref(&shown), &mut self.view.transcript);
+            }
             self.effect(Effect::Keep(Keep::Message(Box::new(content.clone()))));
             self.conversation.push(content);
         }

@@ -60,7 +60,7 @@ fn show_block(
             transcript.push(match content.speaker {
                 Speaker::Ai | Speaker::Tool => Body::Answer(text),
                 Speaker::Human => Body::User(shown(&text)),
-                Speaker::System => Body::Notice(Level::Info, text),
+                Speaker::System => Body::Notice(Level::Info, shown(&text)),
             });
         }
         Block::Thinking(thinking) => {

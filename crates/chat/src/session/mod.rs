@@ -35,6 +35,7 @@ pub use message::{
 pub use model::Model;
 
 use crate::cover::Cover;
+use crate::instructions::Instructions;
 use crate::lessons::Lessons;
 use crate::screen::model::{Activity, Body, Level, Transcript, View};
 use ask::Run;
@@ -77,7 +78,9 @@ pub struct Start {
     /// The first notice, in Markdown.
     pub greeting: String,
     /// The instructions for the model.
-    pub instructions: Option<String>,
+    pub instructions: Instructions,
+    /// The time since 1970 at the start of the session.
+    pub clock: Duration,
     /// The first message, if it is sent at once.
     pub prompt: Option<String>,
     /// The media of the first message.
@@ -101,6 +104,8 @@ pub struct Profile {
     pub model: Option<String>,
     /// The settings.
     pub settings: Partial,
+    /// The user's instructions for the model, if the profile has some.
+    pub system: Option<String>,
 }
 
 /// The state of the terminal client.
@@ -138,7 +143,8 @@ pub struct Session {
     files: Option<Vec<String>>,
     folder: String,
     store: Option<String>,
-    instructions: Option<String>,
+    instructions: Instructions,
+    clock: Duration,
     /// The media of the next message.
     attached: Vec<Block>,
     last_run: RunId,
@@ -204,6 +210,7 @@ impl Session {
             folder: start.folder,
             store: start.store,
             instructions: start.instructions,
+            clock: start.clock,
             attached: start.attached,
             last_run: 0,
             compressing: None,

@@ -3,6 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
 use thinkthrough_chat::Cover;
+use thinkthrough_chat::instructions::Instructions;
 use thinkthrough_chat::screen::model::View;
 use thinkthrough_chat::session::{
     Counted, Effect, Ended, Layers, Message, Model, Progress, Session, Side, Start,
@@ -56,7 +57,8 @@ pub(crate) fn start(display: Display) -> Start {
         cover: Cover::default(),
         resumed: None,
         unreachable: None,
-        instructions: None,
+        instructions: Instructions::default(),
+        clock: Duration::ZERO,
         prompt: None,
         attached: Vec::new(),
         folder: "/home/user/project".to_owned(),

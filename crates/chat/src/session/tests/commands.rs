@@ -141,7 +141,7 @@ fn ec_005_a_profile_counts_from_the_next_request_and_on_the_screen_at_once() {
     let mut settings = Partial::default();
     settings.set("reasoning.display", "off").unwrap();
     settings.set("reasoning.enabled", "false").unwrap();
-    start.profiles.push(Profile { name: "quiet".into(), model: None, settings });
+    start.profiles.push(Profile { name: "quiet".into(), settings, ..Profile::default() });
     let mut desk = desk_of(start);
     desk.line("first");
     desk.line("/profile load quiet");

@@ -13,6 +13,7 @@ use super::{
     Counter, Effect, Ended, Layers, Message, Model, Progress, Question, Session, Start, Write,
 };
 use crate::cover::Cover;
+use crate::instructions::Instructions;
 use crate::screen::model::{Body, Level, Overlay};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
@@ -55,7 +56,8 @@ pub(super) fn start() -> Start {
         resumed: None,
         unreachable: None,
         greeting: String::new(),
-        instructions: None,
+        instructions: Instructions::default(),
+        clock: Duration::ZERO,
         prompt: None,
         attached: Vec::new(),
         folder: "/work".to_owned(),
