@@ -55,9 +55,12 @@ pub(crate) struct Ask {
     /// Read the conversation from this file and add to it: neutral contents, one JSON value a line
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
-    /// Go on with the latest conversation that is kept, or begin one
+    /// Go on with the latest conversation of this folder, or begin one
     #[arg(short = 'c', long = "continue", conflicts_with_all = ["history", "session"])]
     goes_on: bool,
+    /// With `--continue`: the latest conversation of any folder
+    #[arg(long, requires = "goes_on")]
+    all: bool,
     /// Go on with this conversation; the first letters of its ID are enough
     #[arg(long, value_name = "ID", conflicts_with = "history")]
     session: Option<String>,
@@ -213,10 +216,9 @@ impl Ask {
     /// The instructions for the model. In a script a question must not depend on the folder or the day, and without
     /// tools a model cannot use what a project says; so files, folder and date need a terminal and tools, or the option.
     fn instructions(&self, config: &Config, has_tools: bool) -> Result<Instructions, Failure> {
-        let here = std::env::current_dir().map_err(|error| Failure::Failed(error.to_string()))?;
+        let here = here()?;
         let is_attended = io::stdin().is_terminal() && io::stdout().is_terminal();
-        let usual =
-            if has_tools && is_attended { config.surroundings } else { Surroundings::NONE };
+        let usual = if has_tools && is_attended { config.surroundings } else { Surroundings::NONE };
         let profile = self.asking.profile(config)?;
         let (instructions, warnings) =
             self.attached.instructions.read(config, profile, &here, usual);
@@ -230,7 +232,7 @@ impl Ask {
         if self.tools.unwrap_or(usual) == Switch::Off {
             return Ok(None);
         }
-        let here = std::env::current_dir().map_err(|error| Failure::Failed(error.to_string()))?;
+        let here = here()?;
         toolbox(config, &here, Vec::new(), aloud()).map(Some)
     }
 
@@ -239,7 +241,8 @@ impl Ask {
         if !self.goes_on && self.session.is_none() {
             return Ok(None);
         }
-        stored::resumed(config, self.session.as_deref()).await.map(Some)
+        let here = here()?;
+        stored::resumed(config, self.session.as_deref(), (&here, self.all)).await.map(Some)
     }
 
     /// The store for traces and learned facts. A single question creates no store by default, and gets its answer even
@@ -304,6 +307,15 @@ impl Ask {
         plain.finish();
         asked
     }
+}
+
+fn here() -> Result<PathBuf, Failure> {
+    let failed = |error: io::Error| {
+        Failure::Failed(format!(
+            "the current folder cannot be used: {error}; change to another one"
+        ))
+    };
+    std::env::current_dir().map_err(failed)
 }
 
 /// Asks the last question of the conversation, and stores the answer if there is a keeper.

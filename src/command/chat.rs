@@ -11,7 +11,7 @@ use crate::failure::{Failure, say};
 use crate::{audit, masking, stored, tooling};
 use clap::Args;
 use host::Settings;
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 use thinkthrough_chat::Toolbox;
@@ -43,9 +43,12 @@ pub(crate) struct Chat {
     asking: Asking,
     #[command(flatten)]
     attached: Attached,
-    /// Go on with the conversation that was held last
+    /// Go on with the conversation that was held last in this folder
     #[arg(short = 'c', long = "continue", conflicts_with = "session")]
     goes_on: bool,
+    /// With `--continue`: in any folder
+    #[arg(long, requires = "goes_on")]
+    all: bool,
     /// Go on with this conversation; the beginning of its id is enough
     #[arg(long, value_name = "ID")]
     session: Option<String>,
@@ -96,8 +99,7 @@ impl Chat {
         let profile_in_use = self.asking.profile(&config)?;
         let (instructions, warnings) =
             self.attached.instructions.read(&config, profile_in_use, &here, config.surroundings);
-        let greeting =
-            greeting(&chosen, resumed.is_some(), problem.iter().chain(&warnings));
+        let greeting = greeting(&chosen, resumed.is_some(), problem.iter().chain(&warnings));
         let connection = host::connection(chosen);
         let start = Start {
             model: connection.model.clone(),
@@ -116,6 +118,7 @@ impl Chat {
             attached: files.media,
             folder: here.display().to_string(),
             store: store.as_ref().and_then(|_| Some(config.store.as_ref()?.location.to_string())),
+            takes_mouse: config.mouse,
             cover: masking::of_output(&config)?,
             lessons: lessons.clone(),
         };
@@ -149,7 +152,9 @@ impl Chat {
         let config = self.asking.config.as_ref().map_or_else(String::new, |path| {
             format!(" --config '{}'", path.display().to_string().replace('\'', r"'\''"))
         });
-        say(format_args!("{}", left.title));
+        // A closed output loses no data, because the store has the conversation.
+        drop(writeln!(io::stdout(), "{}", left.transcript.trim_end()));
+        say(format_args!("\n{}", left.title));
         say(format_args!("continue with: think chat{config} --session {}", left.id));
     }
 
@@ -161,6 +166,16 @@ impl Chat {
             session: self.asking.said()?,
             ..Layers::default()
         })
+    }
+
+    fn none_to_continue(&self) -> &'static str {
+        match self.all {
+            true => "there is no conversation to go on with; `think chat` begins one",
+            false => {
+                "there is no conversation of this folder to go on with; `think chat --continue --all` takes the latest \
+                 of any folder, and `think chat` begins one"
+            }
+        }
     }
 
     /// The stored conversation to continue.
@@ -178,13 +193,13 @@ impl Chat {
         };
         let id = match &self.session {
             Some(beginning) => store.resolve(beginning).await.map_err(failed)?,
-            None => match store.latest().await.map_err(failed)? {
-                Some(latest) => latest.id,
-                None => {
-                    let message = "there is no conversation to go on with; `think chat` begins one";
-                    return Err(Failure::Failed(message.to_owned()));
+            None => {
+                let here = std::env::current_dir().unwrap_or_default();
+                match stored::latest(store, &here, self.all).await.map_err(failed)? {
+                    Some(latest) => latest,
+                    None => return Err(Failure::Failed(self.none_to_continue().to_owned())),
                 }
-            },
+            }
         };
         terminal::open(store, &id).await.map(Some).map_err(failed)
     }

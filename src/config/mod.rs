@@ -92,8 +92,10 @@ pub(crate) struct Config {
     pub(crate) compress_at: u8,
     /// `[chat] system`: the user's instructions for a model.
     pub(crate) system: Option<String>,
-    /// `[chat] surroundings`: what a model is told besides them.
+    /// `[chat] surroundings`: further facts for a model.
     pub(crate) surroundings: Surroundings,
+    /// `[chat] mouse`: the terminal client takes the mouse.
+    pub(crate) mouse: bool,
     /// `[chat] runaway`: the reaction to thoughts that repeat themselves.
     pub(crate) runaway: Runaway,
     /// `[keys.NAME]`, in file order.

@@ -10,7 +10,7 @@ pub(super) fn config_file(lookup: Lookup<'_>) -> Option<PathBuf> {
     Some(base(lookup, "XDG_CONFIG_HOME", ".config")?.join("thinkthrough").join("config.toml"))
 }
 
-/// The folder of the configuration file: the one that was read, or else the usual one.
+/// The folder of the configuration file `read`, or else of the usual file.
 pub(crate) fn config_folder(read: Option<&Path>, lookup: Lookup<'_>) -> Option<PathBuf> {
     read.map(folder_of).or_else(|| config_file(lookup)?.parent().map(Path::to_owned))
 }

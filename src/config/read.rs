@@ -115,6 +115,7 @@ fn without_file(lookup: Lookup<'_>) -> Result<Config, String> {
         compress_at: COMPRESS_AT,
         system: None,
         surroundings: Surroundings::ALL,
+        mouse: true,
         runaway: Runaway::default(),
         server: server::server(None, Path::new(""))?,
         store: store::store(None, Path::new(""), lookup)?,
@@ -195,16 +196,23 @@ pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result
         }
     }
     if let Some(section) = section("chat")? {
-        section.only(&["compress_at", "runaway", "surroundings", "system"])?;
-        config.system = section.string("system")?;
-        config.surroundings = surroundings::surroundings(section)?;
-        config.compress_at = compress_at(section)?;
-        config.runaway = runaway(section)?.unwrap_or_default();
+        chat(section, &mut config)?;
     }
     if let Some(section) = section("client")? {
         client::client(section, folder, &mut config.client)?;
     }
     Ok(config)
+}
+
+/// `[chat]`
+fn chat(section: Section<'_>, config: &mut Config) -> Result<(), String> {
+    section.only(&["compress_at", "mouse", "runaway", "surroundings", "system"])?;
+    config.mouse = section.boolean("mouse")?.unwrap_or(true);
+    config.system = section.string("system")?;
+    config.surroundings = surroundings::surroundings(section)?;
+    config.compress_at = compress_at(section)?;
+    config.runaway = runaway(section)?.unwrap_or_default();
+    Ok(())
 }
 
 /// Default of `compress_at`, in percent.

@@ -351,24 +351,6 @@ fn the_threshold_of_compression_is_a_percentage_or_never() {
 }
 
 #[test]
-fn instructions_and_surroundings_of_conversations_are_read() {
-    assert_eq!(good("").surroundings, Surroundings::ALL);
-    let read = |text: &str| good(&format!("[chat]\nsurroundings = {text}\n")).surroundings;
-    for none in ["\"none\"", "[]"] {
-        assert_eq!(read(none), Surroundings::NONE);
-    }
-    let two = Surroundings { project: true, date: true, ..Surroundings::NONE };
-    assert_eq!(read("[\"project\", \"date\"]"), two);
-    for wrong in ["[\"files\"]", "[1]", "true", "\"some\""] {
-        let said = refused(&format!("[chat]\nsurroundings = {wrong}\n"));
-        assert!(said.contains("`chat.surroundings` must be a list of `user`"), "{said}");
-    }
-    let config = good("[chat]\nsystem = \"a\"\n[profiles.p]\nsystem = \"b\"\n");
-    assert_eq!(config.system.as_deref(), Some("a"));
-    assert_eq!(config.profiles[0].system.as_deref(), Some("b"));
-}
-
-#[test]
 fn adr_budget_of_a_key_names_what_it_is_of_and_limits_nothing_else() {
     let budgets = |text: &str| good(&format!("[keys.a]\nbudget = {{ {text} }}")).keys[0].budgets;
     assert!(budgets("").is_none() && budgets("reasoning_tokens_per_day = 0").is_none());

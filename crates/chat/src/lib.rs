@@ -56,4 +56,4 @@ pub use tools::{
     ToolKind, Toolbox, ToolboxError, Verdict, Weighed,
 };
 pub use traced::{Traced, Tracer};
-pub use wording::{ago, grouped, title};
+pub use wording::{ago, grouped, short_path, title};

@@ -27,6 +27,16 @@ pub fn grouped(number: u64) -> String {
     grouped
 }
 
+/// A path with `~` in place of the user's home.
+#[must_use]
+pub fn short_path(path: &str, home: Option<&str>) -> String {
+    let below = home.filter(|home| home.len() > 1).and_then(|home| path.strip_prefix(home));
+    match below.filter(|below| below.is_empty() || below.starts_with('/')) {
+        Some(below) => format!("~{below}"),
+        None => path.to_owned(),
+    }
+}
+
 /// How long ago something was.
 #[must_use]
 pub fn ago(seconds: u64) -> String {
@@ -55,7 +65,17 @@ pub(crate) fn date(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{ago, date, grouped, title};
+    use super::{ago, date, grouped, short_path, title};
+
+    #[test]
+    fn a_home_is_written_as_a_tilde() {
+        for (path, expected) in
+            [("/home/me/a", "~/a"), ("/home/me", "~"), ("/home/mean", "/home/mean"), ("/", "/")]
+        {
+            assert_eq!(short_path(path, Some("/home/me")), expected);
+            assert_eq!(short_path(path, None), path);
+        }
+    }
 
     #[test]
     fn a_date_is_read_from_the_seconds_since_1970() {

@@ -34,6 +34,7 @@ const CASES: &[Case] = &[
     ("delete", delete),
     ("search", search),
     ("copy", copy),
+    ("mouse", mouse),
     ("export", export),
     ("import", import),
     ("help", help),
@@ -75,7 +76,8 @@ impl Desk {
                 paced.url()
             ),
         };
-        let config = place.write("own.toml", &config);
+        // The cases count messages.
+        let config = place.write("own.toml", &(config + "[chat]\nsurroundings = \"none\"\n"));
         let pty = Pty::chat(&place, &["--config", &config]);
         Desk { place, paced, config, pty, asked: 0 }
     }
@@ -251,6 +253,12 @@ fn mcp(desk: Desk) {
     desk.line("/mcp", "No server is configured");
     desk.pty.press(ESC);
     desk.pty.see_no("No server is configured");
+    desk.leave();
+}
+
+fn mouse(desk: Desk) {
+    desk.line("/mouse off", "the terminal selects text");
+    desk.line("/mouse on", "the wheel scrolls");
     desk.leave();
 }
 

@@ -3,7 +3,7 @@
 use super::conversation::{Conversation, Plan};
 use super::message::{Count, Counted, Effect, Keep, Question, RunId, Scroll, Side};
 use super::prompt::Prompt;
-use super::{Compressing, Session, entries};
+use super::{Compressing, Session, Subject, entries};
 use crate::attachment::words;
 use crate::counted::Growing;
 use crate::instructions::with_instructions;
@@ -95,7 +95,7 @@ impl Session {
             self.effect(Effect::Keep(Keep::Begin));
         }
         self.instructions.set_date((self.clock + self.view.now).as_secs());
-        // A change that is only in a summarised message is told again.
+        // A summary may hide an earlier change, which is then repeated.
         let earlier = self.conversation.sent(&self.model.target.rule.contract);
         for content in with_instructions(&earlier, &self.instructions, content) {
             if content.speaker == Speaker::Human {
@@ -170,7 +170,7 @@ impl Session {
             run.is_stopping = true;
             let id = run.id;
             self.effect(Effect::Stop(id));
-            self.say("stopping; what was said is kept");
+            self.say_about(Subject::Stopping, "stopping; what was said is kept");
         }
         true
     }

@@ -1,6 +1,6 @@
 //! Key bindings.
 
-use super::Session;
+use super::{Session, Subject};
 use super::command;
 use super::message::{Effect, Scroll, Write};
 use super::picker::Picker;
@@ -130,7 +130,8 @@ impl Session {
             return;
         }
         if self.run.as_ref().is_some_and(|run| run.is_stopping) {
-            return self.say("it is being stopped; Ctrl-D leaves without waiting for it");
+            let text = "it is being stopped; Ctrl-D leaves without waiting for it";
+            return self.say_about(Subject::Stopping, text);
         }
         if self.stop() {
             self.stopped_at = Some(self.view.now);
@@ -147,7 +148,7 @@ impl Session {
             return self.effect(Effect::Quit);
         }
         self.is_leaving = true;
-        self.say("press Ctrl-C again to leave");
+        self.say_about(Subject::Leaving, "press Ctrl-C again to leave");
     }
 
     fn escape(&mut self) {

@@ -55,6 +55,7 @@ pub(crate) fn start(display: Display) -> Start {
         budget: BudgetRules::DEFAULT,
         compress_at: 80,
         cover: Cover::default(),
+        takes_mouse: true,
         resumed: None,
         unreachable: None,
         instructions: Instructions::default(),

@@ -11,14 +11,19 @@ use crate::wording::grouped;
 
 const BETWEEN: &str = "  ";
 
-/// Paints the line.
-pub(in crate::screen) fn paint(canvas: &mut Canvas<'_>, status: &Status, area: Rect) {
+/// Paints the line. A temporary message is in it only if there is no composer, whose edge would have it.
+pub(in crate::screen) fn paint(
+    canvas: &mut Canvas<'_>,
+    status: &Status,
+    has_composer: bool,
+    area: Rect,
+) {
     canvas.ground(area, Ground::Plain);
     let (x, end) = (area.x + 1, area.right().saturating_sub(1));
     let room = usize::from(end.saturating_sub(x));
     let context = Line::of(&context(status), Tone::Text);
     let model = Line::of(&status.model, Tone::Accent);
-    let line = match &status.message {
+    let line = match status.message.as_ref().filter(|_| !has_composer) {
         Some(message) => {
             joined(vec![Line::of(message, Ink::of(Tone::Text).bold()), context, model], room)
         }

@@ -219,6 +219,15 @@ const COMMANDS: &[Command] = &[
         },
     },
     Command {
+        name: "mouse",
+        arguments: "[on|off]",
+        about: "Leave the mouse to the terminal, which selects text with it, or take it back.",
+        run: look::mouse,
+        words: |_, before| {
+            only(before, &[("off", "the terminal selects text"), ("on", "the wheel scrolls")])
+        },
+    },
+    Command {
         name: "export",
         arguments: "FILE [--format md|html|jsonl] [--thoughts callout|details|fenced|off] [--mask]",
         about: "Write the conversation to a file; its name ends with `.md`, `.html` or `.jsonl`. `--mask` covers secrets.",

@@ -53,6 +53,7 @@ pub(super) fn start() -> Start {
         budget: BudgetRules::DEFAULT,
         compress_at: 80,
         cover: Cover::default(),
+        takes_mouse: true,
         resumed: None,
         unreachable: None,
         greeting: String::new(),
