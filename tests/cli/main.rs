@@ -44,6 +44,8 @@ mod guessed;
 mod health;
 mod hostile;
 #[cfg(unix)]
+mod init;
+#[cfg(unix)]
 mod instructions;
 mod judge;
 mod keys;
