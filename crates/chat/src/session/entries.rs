@@ -97,6 +97,7 @@ fn thought(thinking: &Thinking, tokens: Option<TokenCount>) -> Thought {
     };
     let spent = thinking.duration_ms.map(Duration::from_millis);
     let mut thought = Thought::stored(thinking.thought.clone(), state, spent);
+    thought.effort.clone_from(&thinking.effort);
     thought.tokens = tokens;
     thought
 }

@@ -37,7 +37,7 @@ pub use model::Model;
 use crate::cover::Cover;
 use crate::instructions::Instructions;
 use crate::lessons::Lessons;
-use crate::screen::model::{Activity, Body, Level, Transcript, View};
+use crate::screen::model::{Activity, Body, Level, Status, Transcript, View};
 use ask::Run;
 use composer::Composer;
 use permission::Asking;
@@ -472,7 +472,7 @@ impl Session {
         view.status.effort = if resolved.enabled.value {
             resolved.effort.value.map(|effort| effort.as_str().to_owned())
         } else {
-            Some("no thinking".to_owned())
+            Some(Status::NO_THINKING.to_owned())
         };
         let cap = resolved.max_tokens.value.filter(|_| resolved.enabled.value);
         view.status.cap = cap.map(|cap| cap.to_string());

@@ -29,7 +29,10 @@ pub(in crate::screen) fn paint(
         }
         None => {
             let mut parts = vec![context, model];
-            let effort = status.effort.as_ref().map(|effort| format!("effort {effort}"));
+            let effort = status.effort.as_ref().map(|effort| match effort.as_str() {
+                Status::NO_THINKING => effort.clone(),
+                effort => format!("effort {effort}"),
+            });
             parts.extend(effort.map(|effort| Line::of(&effort, Tone::Dim)));
             parts.extend(status.cost.as_ref().map(|cost| Line::of(cost, Tone::Dim)));
             let taken: usize = parts.iter().map(|part| glyph::width(&part.text) + 2).sum();

@@ -291,6 +291,9 @@ const KEYS: &[(&str, &str)] = &[
     ("Ctrl-L", "draw everything afresh"),
     ("Ctrl-Z", "suspend; `fg` continues"),
     ("F1", "this page"),
+    ("F2", "choose another model"),
+    ("F3", "the next higher effort; after the highest the model's own"),
+    ("F4", "thinking on or off, for the model itself"),
 ];
 
 /// Whether a text is a command instead of a message: a slash and one word, or a colon and one word of small letters.

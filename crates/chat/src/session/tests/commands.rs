@@ -471,3 +471,22 @@ fn instructions_are_shown_and_changed() {
     desk.line("/system");
     assert!(desk.noticed().1.ends_with("Answer in German."), "{}", desk.noticed().1);
 }
+
+#[test]
+fn model_effort_and_thinking_have_one_key_each() {
+    let mut desk = desk();
+    desk.press(KeyCode::F(2), KeyModifiers::NONE);
+    assert!(desk.effects.iter().any(|it| matches!(it, Effect::ListModels)));
+    let efforts: Vec<Option<String>> = (0..6)
+        .map(|_| {
+            desk.press(KeyCode::F(3), KeyModifiers::NONE);
+            desk.session.view().status.effort.clone()
+        })
+        .collect();
+    assert!(efforts[0].is_some() && efforts.contains(&None), "{efforts:?}");
+    desk.press(KeyCode::F(4), KeyModifiers::NONE);
+    assert_eq!(desk.session.view().status.effort.as_deref(), Some("no thinking"));
+    assert_eq!(desk.said(), "thinking off");
+    desk.press(KeyCode::F(4), KeyModifiers::NONE);
+    assert_eq!(desk.said(), "thinking on");
+}
