@@ -16,6 +16,7 @@ use crate::command::doctor::Doctor;
 use crate::command::erase::Erase;
 use crate::command::explain::Explain;
 use crate::command::health::Health;
+use crate::command::init::Init;
 use crate::command::keys::Keys;
 use crate::command::mask::Mask;
 use crate::command::models::Models;
@@ -107,6 +108,7 @@ pub(crate) enum Command {
     Keys(Keys),
     Erase(Erase),
     Config(Configuration),
+    Init(Init),
     Serve(Serve),
     Connect(Connect),
     Health(Health),

@@ -23,7 +23,7 @@ pub(crate) async fn served(config: &Config) -> Vec<Served> {
 }
 
 /// Every model of every local server that answers, in the order of the providers.
-async fn all_models() -> Vec<Served> {
+pub(crate) async fn all_models() -> Vec<Served> {
     let asked = provider::ALL.iter().map(|provider| tokio::spawn(models_at(provider)));
     let asked: Vec<_> = asked.collect();
     let mut models = Vec::new();

@@ -91,6 +91,7 @@ fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Keys(keys) => keys.run(out),
         Command::Erase(erase) => erase.run(),
         Command::Config(config) => config.run(out),
+        Command::Init(init) => init.run(out),
         Command::Serve(serve) => serve.run(out),
         Command::Connect(connect) => connect.run(out),
         Command::Health(health) => health.run(out),

@@ -8,8 +8,8 @@ use thinkthrough_chat::session::Conversation;
 use thinkthrough_chat::{Kept, Lessons, terminal};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_store::{
-    ConversationState, Conversations, KeySource, Limits, Location, Markers, Moment, Pruned, Store,
-    StoreError,
+    ConversationId, ConversationState, Conversations, KeySource, Limits, Location, Markers, Moment,
+    Pruned, Store, StoreError,
 };
 use tokio::sync::watch;
 
@@ -97,17 +97,34 @@ pub(crate) struct Resumed {
     pub(crate) store: Store,
 }
 
-/// Returns the conversation with this beginning of its id, or else the latest one; begins a new one if there is no
-/// conversation.
-pub(crate) async fn resumed(config: &Config, id: Option<&str>) -> Result<Resumed, Failure> {
+/// The latest conversation of this folder, or of any folder.
+pub(crate) async fn latest(
+    conversations: &Conversations,
+    folder: &Path,
+    of_any: bool,
+) -> Result<Option<ConversationId>, StoreError> {
+    let latest = match of_any {
+        true => conversations.latest().await?,
+        false => conversations.latest_in(&folder.display().to_string()).await?,
+    };
+    Ok(latest.map(|summary| summary.id))
+}
+
+/// Returns the conversation with this beginning of its id, or else the latest one of this folder or of any folder;
+/// begins a new one if there is no conversation.
+pub(crate) async fn resumed(
+    config: &Config,
+    id: Option<&str>,
+    (folder, of_any): (&Path, bool),
+) -> Result<Resumed, Failure> {
     let store = open(config).await?;
     let conversations = store.conversations(&Tenant::local());
     let id = match id {
         Some(id) => Some(conversations.resolve(id).await?),
-        None => conversations.latest().await?.map(|summary| summary.id),
+        None => latest(&conversations, folder, of_any).await?,
     };
     let Some(id) = id else {
-        let (kept, state) = (Kept::new(conversations)?, ConversationState::default());
+        let (kept, state) = (Kept::new(conversations, folder)?, ConversationState::default());
         return Ok(Resumed { kept, conversation: Conversation::default(), state, store });
     };
     let mut stored = terminal::open(&conversations, &id).await?;

@@ -1,6 +1,7 @@
 //! `think acp`: the face for editors.
 
 use super::asking::Asking;
+use super::instruction_args::InstructionArgs;
 use crate::choose::Chosen;
 use crate::config::Config;
 use crate::failure::{Failure, say};
@@ -31,6 +32,8 @@ use tokio::sync::mpsc;
 pub(crate) struct Acp {
     #[command(flatten)]
     asking: Asking,
+    #[command(flatten)]
+    instructions: InstructionArgs,
 }
 
 impl Acp {
@@ -51,7 +54,9 @@ impl Acp {
         let lessons = runtime.block_on(stored::lessons(store.as_ref()));
         let store = store.map(|store| store.conversations(&Tenant::local()));
         let asking = self.asking.clone();
-        let host = Wiring { asking, config, tracer: tracer.clone(), lessons: lessons.clone() };
+        let instructions = self.instructions.clone();
+        let shared = (tracer.clone(), lessons.clone());
+        let host = Wiring { asking, instructions, config, tracer: shared.0, lessons: shared.1 };
         let host = Arc::new(host);
         let (line, lines) = mpsc::unbounded_channel();
         // Ends with standard input, which ends the sessions; until then it waits there.
@@ -78,6 +83,7 @@ impl Acp {
 /// The model and tools of the configuration, for all sessions.
 struct Wiring {
     asking: Asking,
+    instructions: InstructionArgs,
     config: Config,
     tracer: Option<Tracer>,
     lessons: Lessons,
@@ -108,6 +114,10 @@ impl Wiring {
         gate.limit(&chosen.target.provider, chosen.limits);
         let Chosen { name, target, transport, auth, key_from, .. } = chosen;
         let tracer = self.tracer.clone();
+        let profile = self.asking.profile(&self.config)?;
+        let (instructions, warnings) =
+            self.instructions.read(&self.config, profile, folder, self.config.surroundings);
+        warnings.iter().for_each(|warning| say(format_args!("warning: {warning}")));
         Ok(Kit {
             name,
             target,
@@ -117,6 +127,7 @@ impl Wiring {
             key_from,
             tools,
             gate,
+            instructions,
             cover,
             tracer,
             unreachable,

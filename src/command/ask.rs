@@ -9,19 +9,20 @@ use super::asking::Asking;
 use super::attached::Attached;
 use crate::audit;
 use crate::choose::Chosen;
-use crate::config::Config;
+use crate::config::{Config, Surroundings};
 use crate::failure::{Failure, say};
 use crate::masking;
 use crate::stored::{self, Resumed};
 use crate::tooling::{aloud, close, toolbox};
 use clap::{Args, ValueEnum};
-use std::io::Write;
+use std::io::{self, IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 use thinkthrough_chat::harmless::harmless;
+use thinkthrough_chat::instructions::{Instructions, with_instructions};
 use thinkthrough_chat::{
     Attempt, Beside, Control, Cover, Covered, Ending, Gate, History, Keeper, MAX_ROUNDS, Nobody,
-    Outcome, Setup, Toolbox, Watch, resumption, run, with_instructions,
+    Outcome, Setup, Toolbox, Watch, resumption, run,
 };
 use thinkthrough_core::content::{Block, Content, Speaker};
 use thinkthrough_core::settings::Resolved;
@@ -54,9 +55,12 @@ pub(crate) struct Ask {
     /// Read the conversation from this file and add to it: neutral contents, one JSON value a line
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
-    /// Go on with the latest conversation that is kept, or begin one
+    /// Go on with the latest conversation of this folder, or begin one
     #[arg(short = 'c', long = "continue", conflicts_with_all = ["history", "session"])]
     goes_on: bool,
+    /// With `--continue`: the latest conversation of any folder
+    #[arg(long, requires = "goes_on")]
+    all: bool,
     /// Go on with this conversation; the first letters of its ID are enough
     #[arg(long, value_name = "ID", conflicts_with = "history")]
     session: Option<String>,
@@ -140,8 +144,8 @@ impl Ask {
         let gate = gate.knowing(stored::lessons(store.as_ref()).await);
         gate.limit(&chosen.target.provider, chosen.limits);
         let mut conversation = earlier(history.as_ref(), resumed.as_ref(), &chosen, &gate);
-        let system = self.attached.system.as_deref();
-        let question = with_instructions(&conversation, system, question);
+        let instructions = self.instructions(&config, tools.is_some())?;
+        let question = with_instructions(&conversation, &instructions, question);
         conversation.extend_from_slice(&question);
         let setup = Setup {
             target: &chosen.target,
@@ -209,13 +213,26 @@ impl Ask {
         Ok(Content::new(Speaker::Human, text.into_iter().chain(files.media).collect()))
     }
 
+    /// The instructions for the model. In a script a question must not depend on the folder or the day, and without
+    /// tools a model cannot use what a project says; so files, folder and date need a terminal and tools, or the option.
+    fn instructions(&self, config: &Config, has_tools: bool) -> Result<Instructions, Failure> {
+        let here = here()?;
+        let is_attended = io::stdin().is_terminal() && io::stdout().is_terminal();
+        let usual = if has_tools && is_attended { config.surroundings } else { Surroundings::NONE };
+        let profile = self.asking.profile(config)?;
+        let (instructions, warnings) =
+            self.attached.instructions.read(config, profile, &here, usual);
+        warnings.iter().for_each(|warning| say(format_args!("warning: {warning}")));
+        Ok(instructions)
+    }
+
     /// The tools for the requests. Off by default with a schema, because many models do not combine the two.
     fn tools(&self, config: &Config) -> Result<Option<Toolbox>, Failure> {
         let usual = if self.wish.has_schema() { Switch::Off } else { Switch::On };
         if self.tools.unwrap_or(usual) == Switch::Off {
             return Ok(None);
         }
-        let here = std::env::current_dir().map_err(|error| Failure::Failed(error.to_string()))?;
+        let here = here()?;
         toolbox(config, &here, Vec::new(), aloud()).map(Some)
     }
 
@@ -224,7 +241,8 @@ impl Ask {
         if !self.goes_on && self.session.is_none() {
             return Ok(None);
         }
-        stored::resumed(config, self.session.as_deref()).await.map(Some)
+        let here = here()?;
+        stored::resumed(config, self.session.as_deref(), (&here, self.all)).await.map(Some)
     }
 
     /// The store for traces and learned facts. A single question creates no store by default, and gets its answer even
@@ -289,6 +307,15 @@ impl Ask {
         plain.finish();
         asked
     }
+}
+
+fn here() -> Result<PathBuf, Failure> {
+    let failed = |error: io::Error| {
+        Failure::Failed(format!(
+            "the current folder cannot be used: {error}; change to another one"
+        ))
+    };
+    std::env::current_dir().map_err(failed)
 }
 
 /// Asks the last question of the conversation, and stores the answer if there is a keeper.

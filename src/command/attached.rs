@@ -1,5 +1,6 @@
 //! Additions to a question: instructions for the model, and files.
 
+use super::instruction_args::InstructionArgs;
 use crate::failure::Failure;
 use clap::Args;
 use std::path::PathBuf;
@@ -8,9 +9,8 @@ use thinkthrough_chat::attachment::{self, Files};
 /// The options of every command that takes a question.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Attached {
-    /// Instructions for the model, above the conversation
-    #[arg(short, long, value_name = "SYSTEM")]
-    pub(crate) system: Option<String>,
+    #[command(flatten)]
+    pub(crate) instructions: InstructionArgs,
     /// Send a file with the question: text, an image or a PDF; may be given several times
     #[arg(short, long = "file", value_name = "FILE")]
     files: Vec<PathBuf>,

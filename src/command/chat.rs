@@ -11,8 +11,9 @@ use crate::failure::{Failure, say};
 use crate::{audit, masking, stored, tooling};
 use clap::Args;
 use host::Settings;
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 use thinkthrough_chat::Toolbox;
 use thinkthrough_chat::attachment::joined;
 use thinkthrough_chat::session::{Layers, Profile, Start, Stored};
@@ -42,9 +43,12 @@ pub(crate) struct Chat {
     asking: Asking,
     #[command(flatten)]
     attached: Attached,
-    /// Go on with the conversation that was held last
+    /// Go on with the conversation that was held last in this folder
     #[arg(short = 'c', long = "continue", conflicts_with = "session")]
     goes_on: bool,
+    /// With `--continue`: in any folder
+    #[arg(long, requires = "goes_on")]
+    all: bool,
     /// Go on with this conversation; the beginning of its id is enough
     #[arg(long, value_name = "ID")]
     session: Option<String>,
@@ -91,7 +95,11 @@ impl Chat {
         let masker = masking::of_requests(&config).await?;
         let (notice, notices) = mpsc::unbounded_channel();
         let tools = tools(&config, notice)?;
-        let greeting = greeting(&chosen, resumed.is_some(), problem.as_deref());
+        let here = std::env::current_dir().unwrap_or_default();
+        let profile_in_use = self.asking.profile(&config)?;
+        let (instructions, warnings) =
+            self.attached.instructions.read(&config, profile_in_use, &here, config.surroundings);
+        let greeting = greeting(&chosen, resumed.is_some(), problem.iter().chain(&warnings));
         let connection = host::connection(chosen);
         let start = Start {
             model: connection.model.clone(),
@@ -104,11 +112,13 @@ impl Chat {
             resumed,
             unreachable,
             greeting,
-            instructions: self.attached.system.clone(),
+            instructions,
+            clock: UNIX_EPOCH.elapsed().unwrap_or_default(),
             prompt: Some(prompt).filter(|it| !it.trim().is_empty()),
             attached: files.media,
-            folder: std::env::current_dir().unwrap_or_default().display().to_string(),
+            folder: here.display().to_string(),
             store: store.as_ref().and_then(|_| Some(config.store.as_ref()?.location.to_string())),
+            takes_mouse: config.mouse,
             cover: masking::of_output(&config)?,
             lessons: lessons.clone(),
         };
@@ -142,7 +152,9 @@ impl Chat {
         let config = self.asking.config.as_ref().map_or_else(String::new, |path| {
             format!(" --config '{}'", path.display().to_string().replace('\'', r"'\''"))
         });
-        say(format_args!("{}", left.title));
+        // A closed output loses no data, because the store has the conversation.
+        drop(writeln!(io::stdout(), "{}", left.transcript.trim_end()));
+        say(format_args!("\n{}", left.title));
         say(format_args!("continue with: think chat{config} --session {}", left.id));
     }
 
@@ -154,6 +166,16 @@ impl Chat {
             session: self.asking.said()?,
             ..Layers::default()
         })
+    }
+
+    fn none_to_continue(&self) -> &'static str {
+        match self.all {
+            true => "there is no conversation to go on with; `think chat` begins one",
+            false => {
+                "there is no conversation of this folder to go on with; `think chat --continue --all` takes the latest \
+                 of any folder, and `think chat` begins one"
+            }
+        }
     }
 
     /// The stored conversation to continue.
@@ -171,13 +193,13 @@ impl Chat {
         };
         let id = match &self.session {
             Some(beginning) => store.resolve(beginning).await.map_err(failed)?,
-            None => match store.latest().await.map_err(failed)? {
-                Some(latest) => latest.id,
-                None => {
-                    let message = "there is no conversation to go on with; `think chat` begins one";
-                    return Err(Failure::Failed(message.to_owned()));
+            None => {
+                let here = std::env::current_dir().unwrap_or_default();
+                match stored::latest(store, &here, self.all).await.map_err(failed)? {
+                    Some(latest) => latest,
+                    None => return Err(Failure::Failed(self.none_to_continue().to_owned())),
                 }
-            },
+            }
         };
         terminal::open(store, &id).await.map(Some).map_err(failed)
     }
@@ -196,11 +218,16 @@ fn profile(profile: &crate::config::Profile) -> Profile {
         name: profile.name.clone(),
         model: profile.model.clone(),
         settings: profile.reasoning.clone(),
+        system: profile.system.clone(),
     }
 }
 
 /// The first notice, in three lines: the model, how to choose another, and what it may do.
-fn greeting(chosen: &Chosen, is_resumed: bool, problem: Option<&str>) -> String {
+fn greeting<'p>(
+    chosen: &Chosen,
+    is_resumed: bool,
+    problems: impl Iterator<Item = &'p String>,
+) -> String {
     let mut lines = Vec::new();
     let name = &chosen.name;
     if !is_resumed {
@@ -220,6 +247,6 @@ fn greeting(chosen: &Chosen, is_resumed: bool, problem: Option<&str>) -> String 
                 .to_owned(),
         );
     }
-    lines.extend(problem.map(str::to_owned));
+    lines.extend(problems.cloned());
     lines.join("\n")
 }

@@ -21,6 +21,8 @@ pub(crate) mod explain;
 mod explain_vault;
 mod explain_wire;
 pub(crate) mod health;
+pub(crate) mod init;
+mod instruction_args;
 pub(crate) mod keys;
 pub(crate) mod mask;
 pub(crate) mod models;

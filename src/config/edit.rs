@@ -17,6 +17,17 @@ pub(crate) enum Edit {
     Profile { name: String, model: String, settings: Partial },
     /// No `[profiles.NAME]` any more.
     NoProfile { name: String },
+    /// `[providers.NAME]` with the place of its key, and `default_model`.
+    Provider { name: String, key: Option<KeyPlace>, model: String },
+}
+
+/// The place of a key, which is not in the configuration itself.
+#[derive(Clone, Debug)]
+pub(crate) enum KeyPlace {
+    /// An environment variable.
+    Variable(String),
+    /// A file beside the configuration.
+    File(String),
 }
 
 /// The file that holds the user's configuration, which need not exist.
@@ -26,6 +37,12 @@ pub(crate) fn file(read: Option<&Path>, lookup: Lookup<'_>) -> Option<PathBuf> {
 
 /// Makes a change.
 pub(crate) fn edit(path: &Path, edit: &Edit) -> Result<(), String> {
+    let failed = |error: io::Error| format!("`{}` cannot be changed: {error}", path.display());
+    replace(path, &edited(path, edit)?).map_err(failed)
+}
+
+/// The text of the file with a change.
+pub(crate) fn edited(path: &Path, edit: &Edit) -> Result<String, String> {
     let failed = |error: io::Error| format!("`{}` cannot be changed: {error}", path.display());
     let old = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -39,7 +56,7 @@ pub(crate) fn edit(path: &Path, edit: &Edit) -> Result<(), String> {
     change(&mut document, edit).map_err(|key| {
         format!("`{}` cannot be changed: `{key}` in it is no table", path.display())
     })?;
-    replace(path, &document.to_string()).map_err(failed)
+    Ok(document.to_string())
 }
 
 /// Names the key that is in the way, if one is.
@@ -58,6 +75,12 @@ fn change(document: &mut DocumentMut, edit: &Edit) -> Result<(), &'static str> {
         Edit::Profile { name, model, settings } => {
             let mut profile = Table::new();
             profile.insert("model", value(model.as_str()));
+            let profiles = table(document.as_table_mut(), "profiles", implicit())?;
+            let earlier = profiles.get(name).and_then(Item::as_table_like);
+            // The screen has no command for the instructions of a profile, so they stay.
+            if let Some(system) = earlier.and_then(|earlier| earlier.get("system")) {
+                profile.insert("system", system.clone());
+            }
             let mut said = InlineTable::new();
             for key in Key::ALL {
                 if let Some(word) = settings.get(key) {
@@ -67,13 +90,41 @@ fn change(document: &mut DocumentMut, edit: &Edit) -> Result<(), &'static str> {
             if !said.is_empty() {
                 profile.insert("reasoning", Item::Value(Value::InlineTable(said)));
             }
-            table(document.as_table_mut(), "profiles", implicit())?
-                .insert(name, Item::Table(profile));
+            profiles.insert(name, Item::Table(profile));
+        }
+        Edit::Provider { name, key, model } => {
+            provide(document.as_table_mut(), name, key.as_ref())?;
+            let mut new = Value::from(model.as_str());
+            match document.get_mut("default_model") {
+                Some(Item::Value(old)) => {
+                    *new.decor_mut() = old.decor().clone();
+                    *old = new;
+                }
+                Some(_) | None => drop(document.insert("default_model", Item::Value(new))),
+            }
         }
         Edit::NoProfile { name } => {
             table(document.as_table_mut(), "profiles", implicit())?.remove(name);
         }
     }
+    Ok(())
+}
+
+/// Adds a provider, and the place of its key in place of an earlier one.
+fn provide(root: &mut Table, name: &str, key: Option<&KeyPlace>) -> Result<(), &'static str> {
+    let providers = table(root, "providers", implicit())?;
+    let provider = providers.entry(name).or_insert(explicit()).as_table_like_mut();
+    let provider = provider.ok_or("providers")?;
+    let Some(key) = key else { return Ok(()) };
+    let (word, place) = match key {
+        KeyPlace::Variable(name) => ("env", name),
+        KeyPlace::File(name) => ("file", name),
+    };
+    let mut said = InlineTable::new();
+    said.insert(word, place.as_str().into());
+    // Several keys take turns, which one key cannot.
+    provider.remove("api_keys");
+    provider.insert("api_key", Item::Value(Value::InlineTable(said)));
     Ok(())
 }
 

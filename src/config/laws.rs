@@ -56,6 +56,7 @@ const WORDS: &[&[u8]] = &[
     b"[client]\n",
     b"connect_timeout = \"1s\"\n",
     b"[chat]\ncompress_at = 101\n",
+    b"[chat]\nsurroundings = [\"project\"]\nsystem = \"a\"\n",
     b"= 9223372036854775807\n",
     b"= -1\n",
     b"= nan\n",

@@ -23,6 +23,7 @@ pub(crate) mod secret;
 pub(crate) mod server;
 mod size;
 pub(crate) mod store;
+mod surroundings;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -32,11 +33,12 @@ mod trust;
 
 pub(crate) use check::{Report, check};
 pub(crate) use headers::Headers;
-pub(crate) use places::data_folder;
+pub(crate) use places::{config_folder, data_folder};
 #[cfg(test)]
 pub(crate) use read::of_text;
 pub(crate) use read::read;
 pub(crate) use secret::Credential;
+pub(crate) use surroundings::Surroundings;
 
 use crate::connections::Connections;
 use crate::environment::Environment;
@@ -88,6 +90,12 @@ pub(crate) struct Config {
     /// `[chat] compress_at`: the share of the context window, in percent, at which the older part of a conversation is
     /// summarised; 0 is never.
     pub(crate) compress_at: u8,
+    /// `[chat] system`: the user's instructions for a model.
+    pub(crate) system: Option<String>,
+    /// `[chat] surroundings`: further facts for a model.
+    pub(crate) surroundings: Surroundings,
+    /// `[chat] mouse`: the terminal client takes the mouse.
+    pub(crate) mouse: bool,
     /// `[chat] runaway`: the reaction to thoughts that repeat themselves.
     pub(crate) runaway: Runaway,
     /// `[keys.NAME]`, in file order.
@@ -192,4 +200,6 @@ pub(crate) struct Profile {
     pub(crate) name: String,
     pub(crate) model: Option<String>,
     pub(crate) reasoning: Partial,
+    /// The user's instructions for a model.
+    pub(crate) system: Option<String>,
 }

@@ -70,11 +70,12 @@ fn handling(section: Section<'_>) -> Result<Handling, String> {
 }
 
 pub(super) fn profile(section: Section<'_>) -> Result<Profile, String> {
-    section.only(&[&["model"][..], &KEYS].concat())?;
+    section.only(&[&["model", "system"][..], &KEYS].concat())?;
     Ok(Profile {
         name: section.own_name(),
         model: section.string("model")?,
         reasoning: reasoning(section)?,
+        system: section.string("system")?,
     })
 }
 

@@ -10,6 +10,11 @@ pub(super) fn config_file(lookup: Lookup<'_>) -> Option<PathBuf> {
     Some(base(lookup, "XDG_CONFIG_HOME", ".config")?.join("thinkthrough").join("config.toml"))
 }
 
+/// The folder of the configuration file `read`, or else of the usual file.
+pub(crate) fn config_folder(read: Option<&Path>, lookup: Lookup<'_>) -> Option<PathBuf> {
+    read.map(folder_of).or_else(|| config_file(lookup)?.parent().map(Path::to_owned))
+}
+
 /// The folder of the store and its key.
 pub(crate) fn data_folder(lookup: Lookup<'_>) -> Option<PathBuf> {
     Some(base(lookup, "XDG_DATA_HOME", ".local/share")?.join("thinkthrough"))

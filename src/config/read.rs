@@ -6,8 +6,8 @@ use super::reasoning::{KEYS, reasoning};
 use super::secret::Sources;
 use super::table::Section;
 use super::{
-    Config, client, keys, masking, models, prices, providers, references, server, store, tools,
-    traces, trust,
+    Config, Surroundings, client, keys, masking, models, prices, providers, references, server,
+    store, surroundings, tools, traces, trust,
 };
 use crate::connections::Connections;
 use std::collections::BTreeSet;
@@ -113,6 +113,9 @@ fn without_file(lookup: Lookup<'_>) -> Result<Config, String> {
         keys: Vec::new(),
         budget: budget(None)?,
         compress_at: COMPRESS_AT,
+        system: None,
+        surroundings: Surroundings::ALL,
+        mouse: true,
         runaway: Runaway::default(),
         server: server::server(None, Path::new(""))?,
         store: store::store(None, Path::new(""), lookup)?,
@@ -193,14 +196,23 @@ pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result
         }
     }
     if let Some(section) = section("chat")? {
-        section.only(&["compress_at", "runaway"])?;
-        config.compress_at = compress_at(section)?;
-        config.runaway = runaway(section)?.unwrap_or_default();
+        chat(section, &mut config)?;
     }
     if let Some(section) = section("client")? {
         client::client(section, folder, &mut config.client)?;
     }
     Ok(config)
+}
+
+/// `[chat]`
+fn chat(section: Section<'_>, config: &mut Config) -> Result<(), String> {
+    section.only(&["compress_at", "mouse", "runaway", "surroundings", "system"])?;
+    config.mouse = section.boolean("mouse")?.unwrap_or(true);
+    config.system = section.string("system")?;
+    config.surroundings = surroundings::surroundings(section)?;
+    config.compress_at = compress_at(section)?;
+    config.runaway = runaway(section)?.unwrap_or_default();
+    Ok(())
 }
 
 /// Default of `compress_at`, in percent.

@@ -67,7 +67,7 @@ fn chat(stage: Stage) -> (Value, Value) {
     let place = Place::new(&format!("chat-cancel-{stage:?}"));
     let paced = Paced::start();
     let config = place.write("own.toml", &paced.config());
-    let mut pty = Pty::chat(&place, &["--config", &config]);
+    let mut pty = Pty::chat(&place, &["--config", &config, "--surroundings", "none"]);
     pty.line("why?");
     paced.asked(1);
     if let Some(last) = stage.say(&paced) {
@@ -78,7 +78,7 @@ fn chat(stage: Stage) -> (Value, Value) {
     paced.left(1);
     pty.leave();
     let kept = kept(&place, &config);
-    let mut pty = Pty::chat(&place, &["--config", &config, "--continue"]);
+    let mut pty = Pty::chat(&place, &["--config", &config, "--surroundings", "none", "--continue"]);
     pty.line("go on");
     let sent = paced.asked(2)["messages"].clone();
     paced.say("well");
@@ -94,7 +94,7 @@ fn editor(stage: Stage) -> (Value, Value) {
     let paced = Paced::start();
     let config = place.write("own.toml", &paced.config());
     let acp = || {
-        let mut command = command(&["acp", "--config", &config]);
+        let mut command = command(&["acp", "--config", &config, "--surroundings", "none"]);
         for name in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
             command.env(name, place.home());
         }

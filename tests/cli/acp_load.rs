@@ -128,8 +128,8 @@ fn what_cannot_be_loaded_is_said() {
     // The editor kills the program in the middle of a turn. The part that was stored by then is
     // still there.
     let began = Instant::now();
-    while kept(&script.path("")).first().is_none_or(|it| it["messages"] != 2) {
-        assert!(began.elapsed() < PATIENCE, "the question and the call are kept");
+    while kept(&script.path("")).first().is_none_or(|it| it["messages"] != 3) {
+        assert!(began.elapsed() < PATIENCE, "the instructions, the question and the call are kept");
         std::thread::sleep(Duration::from_millis(20));
     }
     editor.kill();

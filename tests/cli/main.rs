@@ -42,6 +42,10 @@ mod frozen;
 mod guessed;
 mod health;
 mod hostile;
+#[cfg(unix)]
+mod init;
+#[cfg(unix)]
+mod instructions;
 mod judge;
 mod keys;
 mod keys_rotate;

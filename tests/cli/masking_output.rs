@@ -59,7 +59,10 @@ fn shown(script: &Scripted, args: &[&str]) -> String {
 fn is_exact(script: &Scripted) {
     let expected = format!("it is {} | {} |\n", key(), forms().join(" | "));
     assert_eq!(script.results(), [expected]);
-    let arguments = &script.last()["messages"][1]["tool_calls"][0]["function"]["arguments"];
+    let messages = script.last()["messages"].clone();
+    let mut messages = messages.as_array().unwrap().iter();
+    let calling = messages.find(|message| message["tool_calls"].is_array()).unwrap();
+    let arguments = &calling["tool_calls"][0]["function"]["arguments"];
     assert!(arguments.as_str().unwrap().contains(&key()), "{arguments}");
 }
 

@@ -6,6 +6,7 @@ use crate::place::Place;
 use crate::pty::Pty;
 use crate::upstream::{Upstream, chat};
 use serde_json::Value;
+use std::fs;
 
 /// 20 tokens of an answer cost 2 cents.
 fn provider(name: &str, url: &str) -> String {
@@ -101,4 +102,40 @@ fn a_model_that_is_gone_is_named_and_the_default_answers() {
     let ran = go_on(keyless);
     assert_eq!(ran.code, Some(1), "{}", ran.out);
     assert!(ran.err.contains("`own` needs a key; set `NO_SUCH_KEY`"), "{}", ran.err);
+}
+
+#[test]
+fn a_conversation_belongs_to_its_folder_and_all_takes_any() {
+    let place = Place::new("folders");
+    let upstream = Upstream::start(vec![chat("Hm.", "fine", Some(5))]);
+    let config = place.write("own.toml", &provider("own", &upstream.url));
+    fs::create_dir(place.home().join("there")).unwrap();
+    let ask = |folder: &str, words: &[&str]| {
+        let args = [&["ask", "--config", &config, "--tools", "off", "-c"], words].concat();
+        let output = place.command(&args).current_dir(place.home().join(folder)).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        upstream.last()["messages"].as_array().unwrap().len()
+    };
+    assert_eq!(ask("here", &["one"]), 1);
+    assert_eq!(ask("there", &["two"]), 1, "another folder begins its own");
+    assert_eq!(ask("here", &["three"]), 3);
+    assert_eq!(ask("here", &["--all", "four"]), 5);
+    assert_eq!(ask("there", &["five"]), 3);
+    assert_eq!(ask("here", &["--all", "six"]), 5, "the latest is of another folder");
+    let list = place.think(&["sessions", "list", "--config", &config]);
+    let there = place.home().join("there").display().to_string();
+    let lines: Vec<&str> = list.out.lines().collect();
+    assert!(lines[0].ends_with("two  in ~/there"), "{}", list.out);
+    assert!(lines[1].ends_with("  one"), "{}", list.out);
+    let list = place.think(&["sessions", "list", "--json", "--config", &config]).json();
+    assert_eq!(list[0]["folder"], there);
+    let alone = place.ask(&["--config", &config, "--all", "seven"]);
+    assert_eq!(alone.code, Some(2), "{}", alone.err);
+    // The list on the screen shows the folder, too.
+    let mut pty = Pty::chat(&place, &["--config", &config]);
+    pty.line("/resume");
+    pty.see("in ~/there");
+    pty.press("\u{1b}");
+    pty.see_no("Conversations");
+    pty.leave();
 }

@@ -109,7 +109,7 @@ fn a_conversation_is_imported_listed_shown_and_exported_exactly() {
     );
     assert!(first["updatedAt"].as_u64().unwrap() > 1_700_000_000_000);
     let keys: Vec<&String> = first.as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["id", "title", "model", "messages", "updatedAt"]);
+    assert_eq!(keys, ["id", "title", "model", "folder", "messages", "updatedAt"]);
     let line = home.think(&["sessions", "list"]).out;
     assert!(line.starts_with(&id) && line.contains("just now") && line.contains("sky"), "{line}");
 

@@ -219,7 +219,7 @@ fn parts(text: &str) -> Vec<Part<'_>> {
 }
 
 /// The name, the length and the lines of the named block that a text begins with.
-fn block(text: &str) -> Option<(&str, usize, usize)> {
+pub(crate) fn block(text: &str) -> Option<(&str, usize, usize)> {
     let (head, rest) = text.split_once('\n')?;
     let name = head.strip_prefix('`')?.strip_suffix("`:")?;
     let (fence, body) = rest.split_once('\n')?;

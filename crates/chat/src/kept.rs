@@ -3,6 +3,7 @@
 
 use crate::agent::Watch;
 use crate::wording::title;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -28,22 +29,25 @@ pub struct Kept {
     conversations: Conversations,
     id: ConversationId,
     is_there: Arc<AtomicBool>,
+    /// The working folder of a new conversation.
+    folder: Option<String>,
 }
 
 impl Kept {
-    /// A conversation that is not in the store yet.
+    /// A conversation of this folder that is not in the store yet.
     ///
     /// # Errors
     /// If the system gives no random numbers.
-    pub fn new(conversations: Conversations) -> Result<Self, StoreError> {
+    pub fn new(conversations: Conversations, folder: &Path) -> Result<Self, StoreError> {
         let id = conversations.new_id()?;
-        Ok(Kept { conversations, id, is_there: Arc::default() })
+        let folder = Some(folder.display().to_string());
+        Ok(Kept { conversations, id, is_there: Arc::default(), folder })
     }
 
     /// A conversation that is already in the store.
     #[must_use]
     pub fn stored(conversations: Conversations, id: ConversationId) -> Self {
-        Kept { conversations, id, is_there: Arc::new(AtomicBool::new(true)) }
+        Kept { conversations, id, is_there: Arc::new(AtomicBool::new(true)), folder: None }
     }
 
     /// The id. A new conversation has it before it is stored.
@@ -192,7 +196,7 @@ impl Writer {
     /// Appends messages, after the question if it is not written yet.
     async fn say(&mut self, contents: Vec<Content>) -> Result<(), StoreError> {
         let said: Vec<Content> = self.question.iter().cloned().chain(contents).collect();
-        let Kept { conversations, id, is_there } = &self.kept;
+        let Kept { conversations, id, is_there, folder } = &self.kept;
         let (model, reasoning) = (Some(self.model.clone()), self.reasoning.clone());
         if is_there.load(Ordering::Acquire) {
             conversations.append(id, &said).await?;
@@ -206,7 +210,7 @@ impl Writer {
             let question = self.question.iter().find(|it| it.speaker == Speaker::Human);
             let title = question.and_then(|question| title(&question.visible_text()));
             let state = ConversationState { model, reasoning, cost: Cost::default() };
-            let meta = Meta { title, state, ..Meta::default() };
+            let meta = Meta { title, state, folder: folder.clone(), ..Meta::default() };
             conversations.begin_as(id, &meta, &said).await?;
             is_there.store(true, Ordering::Release);
         }

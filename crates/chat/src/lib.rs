@@ -7,7 +7,7 @@
 //! - [`Toolbox`] has the tools of a session and their permissions. [`Approve`] decides if a permission is open.
 //! - [`Cover`] masks secrets on the screen. Stored and sent text is unchanged.
 //! - [`counted`] counts the tokens of thoughts.
-//! - [`attachment`] reads files that go with a question.
+//! - [`instructions`] are the first message of a conversation. [`attachment`] reads files that go with a question.
 //! - [`History`] is a conversation in a file, one content a line. [`Kept`] is one in the store.
 //! - [`resumption`] has the lines about a conversation that continues.
 //! - [`export`] writes conversations as Markdown, HTML and JSON lines, and reads them back.
@@ -30,7 +30,7 @@ mod gate;
 mod guardian;
 pub mod harmless;
 mod history;
-mod instructions;
+pub mod instructions;
 mod kept;
 mod lessons;
 pub mod mcp;
@@ -49,7 +49,6 @@ pub use ending::Ending;
 pub use failure::{Attempt, why_again};
 pub use gate::{Admission, Gate, Notice};
 pub use history::{History, HistoryError};
-pub use instructions::with_instructions;
 pub use kept::{Beside, Keeper, Kept};
 pub use lessons::Lessons;
 pub use tools::{
@@ -57,4 +56,4 @@ pub use tools::{
     ToolKind, Toolbox, ToolboxError, Verdict, Weighed,
 };
 pub use traced::{Traced, Tracer};
-pub use wording::{ago, grouped, title};
+pub use wording::{ago, grouped, short_path, title};

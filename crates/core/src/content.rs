@@ -219,6 +219,8 @@ pub struct Thinking {
     pub partial: bool,
     /// How long the thought took, in milliseconds, as its reader saw it.
     pub duration_ms: Option<u64>,
+    /// The effort that the model was asked for, if the user chose one.
+    pub effort: Option<String>,
     /// Fields of the block that have no name here.
     pub extra: Extra,
 }

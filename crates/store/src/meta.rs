@@ -10,6 +10,8 @@ pub struct Meta {
     pub title: Option<String>,
     /// Model, settings and cost.
     pub state: ConversationState,
+    /// The working folder in which the conversation was begun. `None` if it has none, like an imported one.
+    pub folder: Option<String>,
     /// Data of the client, such as its compressions, as a JSON object with the client's own members.
     pub settings: Option<Raw>,
     /// The origin of a fork.
@@ -31,6 +33,7 @@ impl Meta {
         w.object(|w| {
             w.opt_str("title", self.title.as_deref());
             self.state.write(w);
+            w.opt_str("folder", self.folder.as_deref());
             if let Some(settings) = &self.settings {
                 w.field_raw("settings", settings);
             }
@@ -49,6 +52,7 @@ impl Meta {
         Some(Meta {
             title: root.string("title"),
             state: ConversationState::read(root),
+            folder: root.string("folder"),
             settings: root.some("settings").map(Raw::from),
             fork: root.string("forkedFrom").zip(at).map(|(from, at)| Fork { from, at }),
         })
@@ -76,6 +80,7 @@ mod tests {
         let full = Meta {
             title: Some("a \"title\"".into()),
             state: ConversationState { model: Some("m".into()), reasoning, cost },
+            folder: Some("/work".into()),
             settings: Raw::parse("{\"x\": 1.50}").ok(),
             fork: Some(Fork { from: "id".into(), at: 3 }),
         };

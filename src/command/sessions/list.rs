@@ -1,5 +1,6 @@
 //! `think sessions list`
 
+use crate::command::asking::env;
 use crate::config::Config;
 use crate::failure::{Failure, say};
 use crate::masking;
@@ -7,8 +8,8 @@ use crate::printed::printed;
 use clap::Args;
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
-use thinkthrough_chat::ago;
 use thinkthrough_chat::harmless::harmless;
+use thinkthrough_chat::{ago, short_path};
 use thinkthrough_json::Writer;
 use thinkthrough_store::Summary;
 
@@ -44,6 +45,8 @@ impl List {
         if list.is_empty() {
             say(format_args!("there is no conversation yet"));
         }
+        let home = env("HOME");
+        let here = std::env::current_dir().unwrap_or_default().display().to_string();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         for summary in &list {
             let age = ago(now.saturating_sub(summary.updated_at / 1000));
@@ -52,7 +55,10 @@ impl List {
             let (title, model) = (harmless(title), harmless(model));
             let title = title.lines().next().unwrap_or_default();
             let (id, messages) = (&summary.id, summary.messages);
-            writeln!(out, "{id}  {age:>10}  {messages:>5} messages  {model}  {title}")?;
+            let folder = summary.meta.folder.as_deref().filter(|folder| *folder != here);
+            let folder = folder.map(|it| short_path(it, home.as_deref()));
+            let folder = folder.map_or_else(String::new, |it| format!("  in {}", harmless(&it)));
+            writeln!(out, "{id}  {age:>10}  {messages:>5} messages  {model}  {title}{folder}")?;
         }
         Ok(())
     }
@@ -63,6 +69,7 @@ fn write(w: &mut Writer, summary: &Summary) {
         w.field_str("id", summary.id.as_str());
         w.str_or_null("title", summary.meta.title.as_deref());
         w.str_or_null("model", summary.meta.state.model.as_deref());
+        w.str_or_null("folder", summary.meta.folder.as_deref());
         w.field_u64("messages", summary.messages.into());
         w.field_u64("updatedAt", summary.updated_at);
     });

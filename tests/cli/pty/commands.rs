@@ -35,6 +35,7 @@ const CASES: &[Case] = &[
     ("delete", delete),
     ("search", search),
     ("copy", copy),
+    ("mouse", mouse),
     ("export", export),
     ("import", import),
     ("help", help),
@@ -77,7 +78,8 @@ impl Desk {
                 paced.url()
             ),
         };
-        let config = place.write("own.toml", &config);
+        // The cases count messages.
+        let config = place.write("own.toml", &(config + "[chat]\nsurroundings = \"none\"\n"));
         let pty = Pty::chat(&place, &["--config", &config]);
         Desk { place, paced, config, pty, asked: 0 }
     }
@@ -253,6 +255,12 @@ fn mcp(desk: Desk) {
     desk.line("/mcp", "No server is configured");
     desk.pty.press(ESC);
     desk.pty.see_no("No server is configured");
+    desk.leave();
+}
+
+fn mouse(desk: Desk) {
+    desk.line("/mouse off", "the terminal selects text");
+    desk.line("/mouse on", "the wheel scrolls");
     desk.leave();
 }
 

@@ -73,3 +73,22 @@ fn the_wheel_scrolls_and_a_click_takes_a_row_of_a_list_or_goes_back_to_the_end()
     pty.see("now sim/kimi-k2");
     pty.leave();
 }
+
+#[test]
+fn the_mouse_can_be_left_to_the_terminal() {
+    let place = Place::new("mouse-off");
+    let mode = |screen: &vt100::Screen| screen.mouse_protocol_mode();
+    let mut pty = Pty::chat(&place, &["-m", "sim/default"]);
+    assert_ne!(pty.look(mode), vt100::MouseProtocolMode::None);
+    pty.line("/mouse off");
+    pty.see("the terminal selects text");
+    pty.wait("no mouse", |screen| mode(screen) == vt100::MouseProtocolMode::None);
+    pty.line("/mouse");
+    pty.see("the wheel scrolls");
+    pty.wait("a mouse", |screen| mode(screen) != vt100::MouseProtocolMode::None);
+    pty.leave();
+    let config = place.write("own.toml", "[chat]\nmouse = false\n");
+    let mut pty = Pty::chat(&place, &["-m", "sim/default", "--config", &config]);
+    assert_eq!(pty.look(mode), vt100::MouseProtocolMode::None);
+    pty.leave();
+}

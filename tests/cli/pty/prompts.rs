@@ -177,8 +177,11 @@ fn leaving_says_how_to_continue() {
     assert!(pty.end().success());
     pty.is_given_back();
     let text = pty.text();
-    let (title, line) = text.trim().split_once('\n').unwrap();
-    assert_eq!(title, "why so?");
+    let lines: Vec<&str> = text.trim().lines().map(str::trim).collect();
+    assert!(lines.contains(&"› why so?") && lines.contains(&"because"), "{text}");
+    let (before, line) = text.trim().rsplit_once("\ncontinue with:").unwrap();
+    assert!(before.ends_with("\n\nwhy so?"), "{text}");
+    let line = &format!("continue with:{line}");
     let command = line.strip_prefix("continue with: think ").unwrap().replace('\n', "");
     let args: Vec<&str> = command.split(' ').map(|word| word.trim_matches('\'')).collect();
     let mut pty = Pty::run(&place, &args, &Begin::default());

@@ -16,7 +16,7 @@ fn a_prompt_without_a_command_begins_a_conversation_with_its_files() {
     let place = Place::new("words-chat");
     let paced = Paced::start();
     let file = place.write("notes.txt", "blue\n");
-    let words = ["-s", "Be brief.", "-f", &file, "Which colour?"];
+    let words = ["-s", "Be brief.", "--surroundings", "none", "-f", &file, "Which colour?"];
     let mut pty = begin(&place, &paced, &words);
     pty.see("Which colour?");
     let asked = paced.asked(1);

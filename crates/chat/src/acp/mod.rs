@@ -14,6 +14,7 @@ mod show;
 
 use crate::cover::Cover;
 use crate::gate::Gate;
+use crate::instructions::Instructions;
 use crate::kept::Kept;
 use crate::session::{Conversation, Stored};
 use crate::terminal;
@@ -54,6 +55,8 @@ pub struct Kit {
     pub tools: Toolbox,
     /// The checks before each request.
     pub gate: Gate,
+    /// The instructions for the model.
+    pub instructions: Instructions,
     /// Covers secrets in the text that the editor shows.
     pub cover: Cover,
     /// The store of traces, if any.
@@ -183,8 +186,10 @@ impl Face {
     }
 
     async fn open(&mut self, params: Val<'_>) -> Reply {
+        let folder = folder(params)?;
         let kit = self.kit(params, None).await?;
-        let kept = self.store.clone().map(Kept::new).transpose().map_err(|it| failed(&it))?;
+        let kept = self.store.clone().map(|store| Kept::new(store, &folder));
+        let kept = kept.transpose().map_err(|it| failed(&it))?;
         self.count += 1;
         let id = match &kept {
             Some(kept) => kept.id().as_str().to_owned(),
@@ -234,8 +239,7 @@ impl Face {
 
     /// Builds the kit of a session from the editor's parameters and the host's configuration.
     async fn kit(&self, params: Val<'_>, loaded: Option<&Stored>) -> Result<Kit, Problem> {
-        let folder = params.string("cwd").map(PathBuf::from).filter(|folder| folder.is_absolute());
-        let folder = folder.ok_or_else(|| Problem::params("`cwd` must be an absolute path"))?;
+        let folder = folder(params)?;
         let servers = setup::servers(params)?;
         self.host.open(&folder, servers, loaded).await.map_err(|error| Problem::failed(&error))
     }
@@ -271,6 +275,12 @@ impl Face {
             Problem::params(&format!("there is no session `{id}`; begin one with `session/new`"))
         })
     }
+}
+
+/// The folder of a session.
+fn folder(params: Val<'_>) -> Result<PathBuf, Problem> {
+    let folder = params.string("cwd").map(PathBuf::from).filter(|folder| folder.is_absolute());
+    folder.ok_or_else(|| Problem::params("`cwd` must be an absolute path"))
 }
 
 fn empty() -> Raw {

@@ -2,6 +2,7 @@
 
 use super::show::Show;
 use crate::agent::{Called, Watch as _};
+use crate::instructions::without_changes;
 use crate::tools::Toolbox;
 use std::time::Duration;
 use thinkthrough_core::content::{Block, Content, Media, Speaker, ToolCall, ToolResponse};
@@ -33,7 +34,7 @@ type Open = (usize, ToolCall);
 fn asked(show: &mut Show<'_>, block: &Block) {
     const KIND: &str = "user_message_chunk";
     match block {
-        Block::Text(text) => show.chunk(KIND, &text.text),
+        Block::Text(text) => show.chunk(KIND, without_changes(&text.text)),
         Block::Media(media) => show.chunk(KIND, &format!("[{}]", media.media_type)),
         Block::Other(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => {}
     }

@@ -9,6 +9,7 @@ use crate::agent::{Control, Outcome, Setup, run};
 use crate::cover::{Cover, Covered};
 use crate::ending::{Ending, Stop};
 use crate::failure::Attempt;
+use crate::instructions::with_instructions;
 use crate::kept::{Beside, Keeper, Kept};
 use crate::resumption;
 use crate::tools::{Approve, Pending, Question, ToolKind, Verdict};
@@ -158,12 +159,12 @@ impl Session {
         let traced = self.kit.tracer.as_ref().and_then(|tracer| tracer.question(&self.id));
         setup.traced = traced.as_ref();
         let Kit { name, target, .. } = &self.kit;
-        let keeper = self
-            .kept
-            .as_ref()
-            .map(|kept| kept.ask(vec![question.clone()], name, target, &settings));
+        let question = with_instructions(&conversation, &self.kit.instructions, question);
+        let keeper =
+            self.kept.as_ref().map(|kept| kept.ask(question.clone(), name, target, &settings));
         let before = conversation.len();
-        conversation.push(question);
+        conversation.extend(question);
+        let asked = conversation.len();
         let mut show = self.show(&settings);
         let mut covered = Covered::new(&self.kit.cover, &mut show);
         let mut watch = Beside::new(keeper.as_ref(), &mut covered);
@@ -171,7 +172,7 @@ impl Session {
         if control.is_stopped() {
             // The user continues from the stopped prompt, even if it has no answer yet.
             keeper.iter().for_each(Keeper::interrupted);
-        } else if conversation.len() == before + 1 {
+        } else if conversation.len() == asked {
             // Without an answer the question is not kept, so that the user can ask it again.
             conversation.truncate(before);
         }

@@ -46,9 +46,13 @@ impl Clock {
         self.since = Instant::now();
     }
 
-    /// Returns the time since the request and the total time of all thoughts. Writes each thought's time into
-    /// `content`.
-    pub(super) fn stop(mut self, content: Option<&mut Content>) -> (Duration, Duration) {
+    /// Returns the time since the request and the total time of all thoughts. Writes each thought's time and its effort
+    /// into `content`.
+    pub(super) fn stop(
+        mut self,
+        content: Option<&mut Content>,
+        effort: Option<&str>,
+    ) -> (Duration, Duration) {
         if let Some(block) = self.open {
             self.end(block);
         }
@@ -56,6 +60,7 @@ impl Clock {
         for (block, took) in &self.thoughts {
             if let Some(Block::Thinking(thinking)) = blocks.get_mut(*block) {
                 thinking.duration_ms = Some(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
+                thinking.effort = effort.map(str::to_owned);
             }
         }
         (self.sent.elapsed(), self.thoughts.iter().map(|(_, took)| *took).sum())

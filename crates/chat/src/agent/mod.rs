@@ -32,7 +32,7 @@ use thinkthrough_core::outgoing::{Outgoing, without_usage};
 use thinkthrough_core::pipeline::Failure;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::{Request, Tool};
-use thinkthrough_core::settings::Resolved;
+use thinkthrough_core::settings::{Effort, Resolved};
 use thinkthrough_core::why::{Prepared, Way, Why};
 use thinkthrough_limits::BudgetRefusal;
 use thinkthrough_limits::runaway::{Circles, Runaway};
@@ -231,7 +231,10 @@ impl Run<'_> {
         let why = why.or_else(|| problem.map(|problem| problem.message.clone()));
         let trace = self.leave_trace(at, Some(&finished), why);
         let Finished { answer, end, mut content, failure, .. } = finished;
-        let (took, thinking) = clock.stop(content.as_mut());
+        let form = &self.target.rule.thinking;
+        let is_said = form.effort.is_some() || form.budget.is_some();
+        let effort = self.setup.settings.effort.value.filter(|_| is_said).map(Effort::as_str);
+        let (took, thinking) = clock.stop(content.as_mut(), effort);
         if !stop.is_cancelled() || failure.is_some() {
             let broken_off = || broken_off(&answer).filter(|_| !end.is_complete());
             self.outcome.failure = failure.or_else(broken_off);

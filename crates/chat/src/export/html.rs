@@ -128,10 +128,12 @@ fn thought(
         named
     };
     let text = escaped(&thinking.thought);
+    let effort = thinking.effort.as_deref();
+    let effort = effort.map_or_else(String::new, |it| format!(" · effort {}", escaped(it)));
     let id = format!("{message}-thought{at}");
     format!(
         "<ai-reasoning data-ai-reasoning data-collapsed=\"true\" {marks}>\n\
-         <button type=\"button\" data-ai-reasoning-toggle aria-expanded=\"false\" aria-controls=\"{id}\">{named} · {} token{plural}</button>\n\
+         <button type=\"button\" data-ai-reasoning-toggle aria-expanded=\"false\" aria-controls=\"{id}\">{named} · {} token{plural}{effort}</button>\n\
          <div data-ai-reasoning-content id=\"{id}\" hidden=\"until-found\">{text}</div>\n</ai-reasoning>\n",
         grouped(tokens)
     )

@@ -72,7 +72,7 @@ impl Page {
 
     fn thinking(&self, thinking: &Thinking, count: Option<TokenCount>) -> String {
         let bare = Thinking { thought: String::new(), ..thinking.clone() };
-        let (title, thought) = (label(thinking, count), thinking.thought.as_str());
+        let (title, thought) = (one_line(&label(thinking, count)), thinking.thought.as_str());
         let body = match self.form {
             ThoughtForm::Callout => callout("> [!thinking]-", &title, thought),
             ThoughtForm::Details => {

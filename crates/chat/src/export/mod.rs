@@ -95,9 +95,10 @@ pub(crate) fn label(thinking: &Thinking, count: Option<TokenCount>) -> String {
         return "The provider withheld the text".to_owned();
     }
     let tokens = count.map_or_else(String::new, |count| format!(", {}", tokens(count)));
+    let effort = thinking.effort.as_deref().map_or_else(String::new, |it| format!(", effort {it}"));
     match thinking.duration_ms {
-        Some(ms) => format!("Thought for {} s{tokens}", (ms + 500) / 1000),
-        None => format!("Thinking{tokens}"),
+        Some(ms) => format!("Thought for {} s{tokens}{effort}", (ms + 500) / 1000),
+        None => format!("Thinking{tokens}{effort}"),
     }
 }
 

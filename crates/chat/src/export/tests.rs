@@ -226,6 +226,9 @@ fn a_label_says_what_is_known() {
     assert_eq!(label(&long, about), "Thought for 12 s, about 1,654 tokens");
     assert_eq!(label(&long, Some(TokenCount::reported(1))), "Thought for 12 s, 1 token");
     let withheld = Thinking { signature: Some("s".to_owned()), ..Thinking::default() };
+    let effort = Some("high".to_owned());
+    let hard = Thinking { effort, ..long.clone() };
+    assert_eq!(label(&hard, None), "Thought for 12 s, effort high");
     assert_eq!(label(&withheld, None), "The provider withheld the text");
 }
 

@@ -38,6 +38,10 @@ pub(super) fn thought_line(thought: &Thought, now: Duration) -> String {
         line.push_str(", ");
         line.push_str(&tokens(count));
     }
+    if let Some(effort) = &thought.effort {
+        line.push_str(", effort ");
+        line.push_str(effort);
+    }
     match thought.state {
         ThoughtState::Done | ThoughtState::Live => {}
         ThoughtState::Partial => line.push_str(" (broken off)"),

@@ -25,6 +25,7 @@ pub mod model;
 mod printed;
 mod roll;
 mod rows;
+mod scrollback;
 pub mod theme;
 mod transcript;
 mod wrap;
@@ -180,7 +181,7 @@ impl Screen {
             frame.cursor = chrome::paint_composer(&mut canvas, view, below);
         }
         let last = Rect::new(screen.x, screen.bottom() - 1, screen.width, 1);
-        chrome::paint_status(&mut canvas, &view.status, last);
+        chrome::paint_status(&mut canvas, &view.status, writing > 0, last);
         if let Some(overlay) = &view.overlay {
             let painted = chrome::paint_overlay(&mut canvas, overlay, area);
             (frame.list, frame.first, frame.overlay) = (painted.rows, painted.first, painted.area);

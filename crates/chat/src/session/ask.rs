@@ -3,7 +3,7 @@
 use super::conversation::{Conversation, Plan};
 use super::message::{Count, Counted, Effect, Keep, Question, RunId, Scroll, Side};
 use super::prompt::Prompt;
-use super::{Compressing, Session, entries};
+use super::{Compressing, Session, Subject, entries};
 use crate::attachment::words;
 use crate::counted::Growing;
 use crate::instructions::with_instructions;
@@ -91,12 +91,17 @@ impl Session {
         let mut content = Content::text(Speaker::Human, text);
         content.blocks.append(&mut self.attached);
         content.blocks.extend(files.media);
-        entries::show(&[self.cover.content(&content)], &mut self.view.transcript);
         if self.conversation.contents().is_empty() {
             self.effect(Effect::Keep(Keep::Begin));
         }
-        let (earlier, instructions) = (self.conversation.contents(), self.instructions.as_deref());
-        for content in with_instructions(earlier, instructions, content) {
+        self.instructions.set_date((self.clock + self.view.now).as_secs());
+        // A summary may hide an earlier change, which is then repeated.
+        let earlier = self.conversation.sent(&self.model.target.rule.contract);
+        for content in with_instructions(&earlier, &self.instructions, content) {
+            if content.speaker == Speaker::Human {
+                let shown = self.cover.content(&content);
+                entries::show(std::slice::from_ref(&shown), &mut self.view.transcript);
+            }
             self.effect(Effect::Keep(Keep::Message(Box::new(content.clone()))));
             self.conversation.push(content);
         }
@@ -165,7 +170,7 @@ impl Session {
             run.is_stopping = true;
             let id = run.id;
             self.effect(Effect::Stop(id));
-            self.say("stopping; what was said is kept");
+            self.say_about(Subject::Stopping, "stopping; what was said is kept");
         }
         true
     }

@@ -60,7 +60,7 @@ fn show_block(
             transcript.push(match content.speaker {
                 Speaker::Ai | Speaker::Tool => Body::Answer(text),
                 Speaker::Human => Body::User(shown(&text)),
-                Speaker::System => Body::Notice(Level::Info, text),
+                Speaker::System => Body::Notice(Level::Info, shown(&text)),
             });
         }
         Block::Thinking(thinking) => {
@@ -97,6 +97,7 @@ fn thought(thinking: &Thinking, tokens: Option<TokenCount>) -> Thought {
     };
     let spent = thinking.duration_ms.map(Duration::from_millis);
     let mut thought = Thought::stored(thinking.thought.clone(), state, spent);
+    thought.effort.clone_from(&thinking.effort);
     thought.tokens = tokens;
     thought
 }

@@ -1,14 +1,14 @@
 //! Key bindings.
 
-use super::Session;
 use super::command;
 use super::message::{Effect, Scroll, Write};
 use super::picker::Picker;
 use super::prompt::shell_command;
-use crate::screen::model::{Body, EntryId};
+use super::{Session, Subject};
+use crate::screen::model::{Body, EntryId, Level};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::time::Duration;
-use thinkthrough_core::settings::Display;
+use thinkthrough_core::settings::{Display, Effort};
 
 /// Within this time after Ctrl-C has stopped something, another Ctrl-C does not prepare to leave.
 const SAME_PRESS: Duration = Duration::from_secs(1);
@@ -30,6 +30,9 @@ impl Session {
             KeyCode::Char('t') if control => return self.toggle_thinking(),
             KeyCode::Char('l') if control => return self.effect(Effect::Redraw),
             KeyCode::Char('z') if control => return self.effect(Effect::Suspend),
+            KeyCode::F(2) => return self.effect(Effect::ListModels),
+            KeyCode::F(3) => return self.next_effort(),
+            KeyCode::F(4) => return self.switch_thinking(),
             _ => {}
         }
         if self.picker_key(key) {
@@ -130,7 +133,8 @@ impl Session {
             return;
         }
         if self.run.as_ref().is_some_and(|run| run.is_stopping) {
-            return self.say("it is being stopped; Ctrl-D leaves without waiting for it");
+            let text = "it is being stopped; Ctrl-D leaves without waiting for it";
+            return self.say_about(Subject::Stopping, text);
         }
         if self.stop() {
             self.stopped_at = Some(self.view.now);
@@ -147,7 +151,7 @@ impl Session {
             return self.effect(Effect::Quit);
         }
         self.is_leaving = true;
-        self.say("press Ctrl-C again to leave");
+        self.say_about(Subject::Leaving, "press Ctrl-C again to leave");
     }
 
     fn escape(&mut self) {
@@ -157,6 +161,48 @@ impl Session {
         if !self.stop() {
             self.effect(Effect::Scroll(Scroll::Bottom));
         }
+    }
+
+    /// Takes the next higher effort of the model. After the highest, the session has no effort of its own.
+    fn next_effort(&mut self) {
+        let form = self.model.target.rule.thinking.effort;
+        let words = form.map_or(&[][..], |form| form.words).iter().map(|(effort, _)| *effort);
+        let only = form.and_then(|form| form.only);
+        let known: Vec<Effort> = only.map_or_else(|| words.collect(), |only| only.all().collect());
+        let mut efforts: Vec<Effort> =
+            if known.is_empty() { vec![Effort::Low, Effort::Medium, Effort::High] } else { known };
+        efforts.retain(|effort| *effort != Effort::None);
+        efforts.sort_by_key(|effort| Effort::ALL.iter().position(|it| it == effort));
+        let next = match self.layers.resolve().effort.value {
+            None => efforts.first(),
+            Some(now) => efforts.iter().skip_while(|effort| **effort != now).nth(1),
+        };
+        let word = next.map_or("unset", |effort| effort.as_str());
+        let text = next.map_or_else(
+            || "effort: the model's own".to_owned(),
+            |effort| format!("effort {}", effort.as_str()),
+        );
+        self.change_by_key("reasoning.effort", word, &text);
+    }
+
+    fn switch_thinking(&mut self) {
+        let (word, text) = match self.layers.resolve().enabled.value {
+            true => ("false", "thinking off"),
+            false => ("true", "thinking on"),
+        };
+        self.change_by_key("reasoning.enabled", word, text);
+    }
+
+    /// Changes a setting of the session. Errors cannot occur, because keys set known values only.
+    fn change_by_key(&mut self, key: &str, value: &str, text: &str) {
+        if let Err(error) = self.layers.set(key, value) {
+            return self.notice(Level::Error, error.to_string());
+        }
+        self.is_stale = true;
+        self.keep_reasoning();
+        let later =
+            if self.run.is_some() { "; the answer under way keeps the old one" } else { "" };
+        self.say(format!("{text}{later}"));
     }
 
     /// Switches between showing and hiding thoughts. All modes but `show` count as hidden.

@@ -365,6 +365,8 @@ pub enum Effect {
     Scroll(Scroll),
     /// Draw everything afresh.
     Redraw,
+    /// Take the mouse, or leave it to the terminal.
+    Mouse(bool),
     /// Leave.
     Quit,
 }

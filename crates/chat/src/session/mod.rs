@@ -35,8 +35,9 @@ pub use message::{
 pub use model::Model;
 
 use crate::cover::Cover;
+use crate::instructions::Instructions;
 use crate::lessons::Lessons;
-use crate::screen::model::{Activity, Body, Level, Transcript, View};
+use crate::screen::model::{Activity, Body, Level, Status, Transcript, View};
 use ask::Run;
 use composer::Composer;
 use permission::Asking;
@@ -77,7 +78,9 @@ pub struct Start {
     /// The first notice, in Markdown.
     pub greeting: String,
     /// The instructions for the model.
-    pub instructions: Option<String>,
+    pub instructions: Instructions,
+    /// The time since 1970 at the start of the session.
+    pub clock: Duration,
     /// The first message, if it is sent at once.
     pub prompt: Option<String>,
     /// The media of the first message.
@@ -86,6 +89,8 @@ pub struct Start {
     pub folder: String,
     /// The place of kept conversations, for people; `None` if they are not kept.
     pub store: Option<String>,
+    /// Clicks and the wheel are for the client. Otherwise the terminal selects text with the mouse.
+    pub takes_mouse: bool,
     /// Masks secrets on the screen.
     pub cover: Cover,
     /// Facts that refusals taught about models, shared with the requests.
@@ -101,6 +106,8 @@ pub struct Profile {
     pub model: Option<String>,
     /// The settings.
     pub settings: Partial,
+    /// The user's instructions for the model, if the profile has some.
+    pub system: Option<String>,
 }
 
 /// The state of the terminal client.
@@ -138,7 +145,8 @@ pub struct Session {
     files: Option<Vec<String>>,
     folder: String,
     store: Option<String>,
-    instructions: Option<String>,
+    instructions: Instructions,
+    clock: Duration,
     /// The media of the next message.
     attached: Vec<Block>,
     last_run: RunId,
@@ -153,8 +161,11 @@ pub struct Session {
     counts: u64,
     is_stale: bool,
     is_titled: bool,
-    /// The time at which the message in the status line disappears.
+    takes_mouse: bool,
+    /// The time at which the temporary message disappears.
     message_until: Duration,
+    /// The state that the temporary message is about.
+    message_about: Option<Subject>,
     /// Ctrl-C was just pressed while idle. Pressed again, it quits.
     is_leaving: bool,
     /// The last time at which Ctrl-C stopped something.
@@ -170,7 +181,16 @@ struct Compressing {
     then: Option<Prompt>,
 }
 
-/// How long a message stays in the status line.
+/// The state that a temporary message is about. The message ends with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subject {
+    /// Ctrl-C was just pressed while idle.
+    Leaving,
+    /// The answer is being stopped.
+    Stopping,
+}
+
+/// How long a temporary message stays.
 const MESSAGE: Duration = Duration::from_secs(5);
 
 impl Session {
@@ -204,6 +224,7 @@ impl Session {
             folder: start.folder,
             store: start.store,
             instructions: start.instructions,
+            clock: start.clock,
             attached: start.attached,
             last_run: 0,
             compressing: None,
@@ -214,7 +235,9 @@ impl Session {
             counts: 0,
             is_stale: true,
             is_titled: false,
+            takes_mouse: start.takes_mouse,
             message_until: Duration::ZERO,
+            message_about: None,
             is_leaving: false,
             stopped_at: None,
             effects: Vec::new(),
@@ -332,9 +355,22 @@ impl Session {
             | Message::Edited(Err(error))
             | Message::Said(Err(error)) => self.notice(Level::Error, error),
         }
+        self.end_message();
         self.recount();
         self.refresh();
         std::mem::take(&mut self.effects)
+    }
+
+    /// Removes the temporary message if the state that it is about has ended.
+    fn end_message(&mut self) {
+        let is_over = match self.message_about {
+            None => false,
+            Some(Subject::Leaving) => !self.is_leaving,
+            Some(Subject::Stopping) => !self.run.as_ref().is_some_and(|run| run.is_stopping),
+        };
+        if is_over {
+            (self.view.status.message, self.message_about) = (None, None);
+        }
     }
 
     /// Updates the time until the next retry.
@@ -352,10 +388,23 @@ impl Session {
         self.view.transcript.push(Body::Notice(level, text.into()));
     }
 
-    /// Shows a temporary message in the status line.
+    /// Shows a temporary message.
     fn say(&mut self, text: impl Into<String>) {
         self.view.status.message = Some(text.into());
+        self.message_about = None;
         self.message_until = self.view.now + MESSAGE;
+    }
+
+    /// Shows a temporary message about a state, until the state ends.
+    fn say_about(&mut self, subject: Subject, text: &str) {
+        self.say(text);
+        self.message_about = Some(subject);
+    }
+
+    /// Whether the client takes the mouse.
+    #[must_use]
+    pub fn takes_mouse(&self) -> bool {
+        self.takes_mouse
     }
 
     fn effect(&mut self, effect: Effect) {
@@ -423,7 +472,7 @@ impl Session {
         view.status.effort = if resolved.enabled.value {
             resolved.effort.value.map(|effort| effort.as_str().to_owned())
         } else {
-            Some("no thinking".to_owned())
+            Some(Status::NO_THINKING.to_owned())
         };
         let cap = resolved.max_tokens.value.filter(|_| resolved.enabled.value);
         view.status.cap = cap.map(|cap| cap.to_string());

@@ -312,6 +312,8 @@ impl Session {
                 self.choose_from(Kind::Sessions, "Conversations", rows, "nothing is stored yet");
             }
             Kept::Found(hits) => {
+                // The search has ended.
+                self.view.status.message = None;
                 // The setting may have changed during the search.
                 let shows = self.layers.resolve().include_in_response.value;
                 let rows = hits

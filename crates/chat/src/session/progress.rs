@@ -243,6 +243,7 @@ impl Session {
                 thought.state = ThoughtState::Partial;
             }
             thought.tokens = tokens.or(thought.tokens);
+            thought.effort.clone_from(&thinking.effort);
         }
     }
 

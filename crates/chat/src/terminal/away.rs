@@ -40,7 +40,7 @@ impl App {
                 } else {
                     Err("the keyboard is still read here; try again".to_owned())
                 };
-                guard::take()?;
+                guard::take(self.session.takes_mouse())?;
                 keys.go_on();
                 // Ctrl-C in the editor was for the editor.
                 ended.forget_interrupts()?;
@@ -49,7 +49,7 @@ impl App {
             Away::Shell => {
                 guard::give_back();
                 let was_stopped = suspend().await?;
-                guard::take()?;
+                guard::take(self.session.takes_mouse())?;
                 let text = "no shell could continue this program, so it goes on".to_owned();
                 (!was_stopped).then_some(Message::Warned(text))
             }

@@ -18,8 +18,8 @@ use std::sync::Once;
 pub(super) struct Guard(());
 
 impl Guard {
-    /// Takes the terminal: the whole screen, raw mode, bracketed pastes, the mouse.
-    pub(super) fn take() -> io::Result<Self> {
+    /// Takes the terminal: the whole screen, raw mode, bracketed pastes, and perhaps the mouse.
+    pub(super) fn take(with_mouse: bool) -> io::Result<Self> {
         static PANIC: Once = Once::new();
         PANIC.call_once(|| {
             let before = panic::take_hook();
@@ -29,22 +29,33 @@ impl Guard {
             }));
         });
         let guard = Guard(());
-        take()?;
+        take(with_mouse)?;
         Ok(guard)
     }
 }
 
 /// Takes the terminal, for the first time or again.
-pub(super) fn take() -> io::Result<()> {
+pub(super) fn take(with_mouse: bool) -> io::Result<()> {
     enable_raw_mode()?;
+    if with_mouse {
+        take_mouse(true)?;
+    }
     execute!(
         io::stdout(),
         EnterAlternateScreen,
         EnableBracketedPaste,
-        EnableMouseCapture,
         // Terminals without this protocol ignore it. Others then distinguish Shift-Enter from Enter.
         PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES),
     )
+}
+
+/// Takes the mouse, or leaves it to the terminal, which selects text with it.
+pub(super) fn take_mouse(is_taken: bool) -> io::Result<()> {
+    if is_taken {
+        execute!(io::stdout(), EnableMouseCapture)
+    } else {
+        execute!(io::stdout(), DisableMouseCapture)
+    }
 }
 
 impl Drop for Guard {

@@ -5,9 +5,10 @@ use super::here::Here;
 use super::teller::SoFar;
 use crate::attachment::words;
 use crate::cover::Cover;
+use crate::instructions::without_changes;
 use crate::search::search;
 use crate::session::{Compression, Hit, Keep, Kept, Listed, Message, Stored};
-use crate::wording::ago;
+use crate::wording::{ago, short_path};
 use thinkthrough_core::content::{Content, Origin, Speaker};
 use thinkthrough_json::{Raw, Writer};
 use thinkthrough_store::{
@@ -41,6 +42,16 @@ pub(super) struct Keeper {
     searching: Option<JoinHandle<()>>,
     here: Here,
     cover: Cover,
+    folders: Folders,
+}
+
+/// The folders that a list of conversations is about.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Folders {
+    /// The working folder.
+    pub(super) here: String,
+    /// The user's home.
+    pub(super) home: Option<String>,
 }
 
 impl Keeper {
@@ -49,13 +60,13 @@ impl Keeper {
         conversations: Conversations,
         inbox: mpsc::UnboundedSender<Inbound>,
         resumed: Option<&Stored>,
-        (here, cover): (Here, Cover),
+        (here, cover, folders): (Here, Cover, Folders),
     ) -> Self {
         let id = resumed.and_then(|stored| ConversationId::parse(&stored.id));
         here.set(id.as_ref());
         let compressions = resumed.map(|stored| stored.compressions.clone()).unwrap_or_default();
         let (draft, searching) = (None, None);
-        Keeper { conversations, inbox, id, draft, compressions, searching, here, cover }
+        Keeper { conversations, inbox, id, draft, compressions, searching, here, cover, folders }
     }
 
     /// Carries out orders until the channel is closed.
@@ -89,7 +100,8 @@ impl Keeper {
     async fn keep(&mut self, keep: Keep) -> Result<(), StoreError> {
         match keep {
             Keep::Begin => {
-                let id = self.conversations.create(&Meta::default()).await?;
+                let folder = Some(self.folders.here.clone());
+                let id = self.conversations.create(&Meta { folder, ..Meta::default() }).await?;
                 self.kept(Kept::Begun(id.as_str().to_owned()));
                 self.enter(Some(id), Vec::new());
                 Ok(())
@@ -125,7 +137,8 @@ impl Keeper {
             Keep::Delete(id) => self.delete(id).await,
             Keep::List => {
                 let listed = self.conversations.list().await?;
-                self.kept(Kept::Sessions(listed.iter().map(|it| line(it, &self.cover)).collect()));
+                let lines = listed.iter().map(|it| line(it, &self.cover, &self.folders));
+                self.kept(Kept::Sessions(lines.collect()));
                 Ok(())
             }
             Keep::Search { words, within, shows_thoughts } => {
@@ -274,7 +287,7 @@ async fn remember(conversations: Conversations, inbox: mpsc::UnboundedSender<Inb
     for summary in list.iter().take(CONVERSATIONS).rev() {
         let Ok(whole) = conversations.load(&summary.id).await else { continue };
         let said = whole.contents.iter().filter(|content| content.speaker == Speaker::Human);
-        sent.extend(said.map(|it| words(&it.visible_text()).to_owned()));
+        sent.extend(said.map(|it| words(without_changes(&it.visible_text())).to_owned()));
     }
     drop(inbox.send(Inbound::Message(Message::Sent(sent))));
 }
@@ -326,9 +339,12 @@ fn titled(title: Option<&str>, cover: &Cover) -> String {
     title.map_or_else(|| "untitled".to_owned(), |title| cover.text(title).into_owned())
 }
 
-fn line(summary: &Summary, cover: &Cover) -> Listed {
+fn line(summary: &Summary, cover: &Cover, folders: &Folders) -> Listed {
     let model = summary.meta.state.model.as_ref();
     let model = model.map_or_else(String::new, |model| format!(", {model}"));
+    let folder = summary.meta.folder.as_deref().filter(|it| *it != folders.here);
+    let folder = folder.map(|it| short_path(it, folders.home.as_deref()));
+    let folder = folder.map_or_else(String::new, |folder| format!(", in {folder}"));
     let plural = if summary.messages == 1 { "" } else { "s" };
     let since = std::time::UNIX_EPOCH
         .elapsed()
@@ -338,7 +354,7 @@ fn line(summary: &Summary, cover: &Cover) -> Listed {
     Listed {
         id: summary.id.as_str().to_owned(),
         title: titled(summary.meta.title.as_deref(), cover),
-        detail: format!("{}, {} message{plural}{model}", ago(since), summary.messages),
+        detail: format!("{}{folder}{model}, {} message{plural}", ago(since), summary.messages),
     }
 }
 

@@ -36,7 +36,7 @@ use events::{Ending, Keys, copy, counter, pass_on};
 use files::Changer;
 use guard::Guard;
 use here::Here;
-use keep::{Keeper, Order};
+use keep::{Folders, Keeper, Order};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Position, Rect};
@@ -108,6 +108,8 @@ pub struct Left {
     pub id: String,
     /// Its title, with secrets masked.
     pub title: String,
+    /// The end of its transcript, as lines for a terminal that scrolls.
+    pub transcript: String,
 }
 
 /// Holds a conversation until the user leaves. Returns the conversation, if it is stored.
@@ -116,7 +118,7 @@ pub struct Left {
 /// When the terminal cannot be used.
 pub async fn run(client: Client) -> io::Result<Option<Left>> {
     let ended = Ending::new()?;
-    let guard = Guard::take()?;
+    let guard = Guard::take(client.start.takes_mouse)?;
     let ahead = ahead::typed();
     let listener = background::ask(client.env);
     let mut app = App::new(client, listener)?;
@@ -162,13 +164,14 @@ impl App {
         let (tokenizer, env) = (client.tokenizer, client.env);
         let (sender, inbox) = mpsc::unbounded_channel();
         let here = Here::default();
+        let folders = Folders { here: start.folder.clone(), home: env("HOME") };
         let orders = conversations.map(|conversations| {
             let (orders, queue) = mpsc::unbounded_channel();
             let keeper = Keeper::new(
                 conversations,
                 sender.clone(),
                 start.resumed.as_ref(),
-                (here.clone(), start.cover.clone()),
+                (here.clone(), start.cover.clone(), folders),
             );
             tokio::spawn(keeper.run(queue));
             orders
@@ -271,7 +274,10 @@ impl App {
         while let Ok(inbound) = self.inbox.try_recv() {
             self.on_inbound(inbound);
         }
-        self.session.stored().map(|(id, title)| Left { id: id.to_owned(), title })
+        let width = self.terminal.size().map_or(80, |size| size.width);
+        let (id, title) = self.session.stored()?;
+        let transcript = self.screen.scrollback(self.session.view(), width);
+        Some(Left { id: id.to_owned(), title, transcript })
     }
 
     fn draw(&mut self) -> io::Result<()> {
@@ -426,6 +432,8 @@ impl App {
                 Scroll::To(entry) => screen::Scroll::To(entry),
             }),
             Effect::Redraw => self.is_stale = true,
+            // A terminal that cannot change this keeps its mode.
+            Effect::Mouse(is_taken) => drop(guard::take_mouse(is_taken)),
             Effect::ListFiles => {
                 let sender = self.sender.clone();
                 tokio::task::spawn_blocking(move || {

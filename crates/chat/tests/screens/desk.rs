@@ -3,6 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
 use thinkthrough_chat::Cover;
+use thinkthrough_chat::instructions::Instructions;
 use thinkthrough_chat::screen::model::View;
 use thinkthrough_chat::session::{
     Counted, Effect, Ended, Layers, Message, Model, Progress, Session, Side, Start,
@@ -54,9 +55,11 @@ pub(crate) fn start(display: Display) -> Start {
         budget: BudgetRules::DEFAULT,
         compress_at: 80,
         cover: Cover::default(),
+        takes_mouse: true,
         resumed: None,
         unreachable: None,
-        instructions: None,
+        instructions: Instructions::default(),
+        clock: Duration::ZERO,
         prompt: None,
         attached: Vec::new(),
         folder: "/home/user/project".to_owned(),

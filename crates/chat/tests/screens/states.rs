@@ -422,7 +422,8 @@ fn own_command() -> View {
 fn profiles() -> View {
     let mut settings = Partial::default();
     settings.set("reasoning.effort", "max").unwrap();
-    let careful = Profile { name: "careful".into(), model: Some("fast".into()), settings };
+    let careful =
+        Profile { name: "careful".into(), model: Some("fast".into()), settings, system: None };
     let quiet = Profile { name: "quiet".into(), ..Profile::default() };
     let profiles = vec![careful, quiet];
     let mut desk = Desk::of(Start { profiles, ..start(Display::Show) });

@@ -244,6 +244,7 @@ impl Kept {
         let outline = |block: Block| match block {
             Block::Thinking(thinking) => (!thinking.partial).then_some(Block::Thinking(Thinking {
                 duration_ms: None,
+                effort: None,
                 is_hidden: false,
                 ..thinking
             })),

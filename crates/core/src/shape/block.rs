@@ -84,6 +84,7 @@ pub(super) fn write_opaque(w: &mut Writer, thinking: &Thinking) {
     if let Some(ms) = thinking.duration_ms {
         w.field_u64("durationMs", ms);
     }
+    w.opt_str("effort", thinking.effort.as_deref());
     write_extra(w, &thinking.extra);
 }
 
@@ -203,6 +204,7 @@ fn read_thinking(value: Val<'_>, at: &str) -> Result<Thinking, ShapeError> {
         index: value.u64("index"),
         partial: value.bool("partial").unwrap_or(false),
         duration_ms: value.u64("durationMs"),
+        effort: value.string("effort"),
         extra: read_extra(value),
     })
 }

@@ -23,6 +23,7 @@ fn a_content_survives_its_own_json() {
                     index: Some(0),
                     is_hidden: true,
                     duration_ms: Some(12),
+                    effort: Some("high".into()),
                     ..Thinking::new("t\n", "thinking")
                 }),
                 Block::Text(Text { signature: Some("s".into()), ..Text::new("x") }),

@@ -217,6 +217,16 @@ impl Conversations {
         self.summary(&keys, row).map(Some)
     }
 
+    /// The conversation with the latest append among those of this folder and those without a folder.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn latest_in(&self, folder: &str) -> Result<Option<Summary>, StoreError> {
+        let all = self.list().await?;
+        let is_here = |it: &Summary| it.meta.folder.as_deref().is_none_or(|it| it == folder);
+        Ok(all.into_iter().find(is_here))
+    }
+
     /// Finds the conversation whose id begins with this text.
     ///
     /// # Errors

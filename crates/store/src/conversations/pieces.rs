@@ -219,6 +219,7 @@ fn is_same_thought_but_text(kept: &Thinking, now: &Thinking) -> bool {
         index,
         partial,
         duration_ms,
+        effort,
         extra,
     } = now;
     kept.source_field == *source_field
@@ -234,6 +235,7 @@ fn is_same_thought_but_text(kept: &Thinking, now: &Thinking) -> bool {
         && kept.index == *index
         && kept.partial == *partial
         && kept.duration_ms == *duration_ms
+        && kept.effort == *effort
         && kept.extra == *extra
 }
 

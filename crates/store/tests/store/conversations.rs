@@ -61,6 +61,10 @@ async fn the_latest_is_first_and_a_new_title_changes_no_order(folder: Folder) {
     conversations.rename(&second, "2nd").await.unwrap();
     assert_eq!(titles().await, ["first", "2nd"]);
     assert_eq!(conversations.latest().await.unwrap().unwrap().id, first);
+    let own = Meta { folder: Some("/a".to_owned()), ..Meta::default() };
+    let own = conversations.create(&own).await.unwrap();
+    assert_eq!(conversations.latest_in("/a").await.unwrap().unwrap().id, own);
+    assert_eq!(conversations.latest_in("/b").await.unwrap().unwrap().id, first, "without a folder");
 }
 
 async fn a_fork_stands_alone(folder: Folder) {

@@ -31,6 +31,7 @@ fn thought(text: &str) -> Kept {
             is_hidden: true,
             partial: false,
             duration_ms: Some(3),
+            effort: some(),
             extra,
         })],
     }

@@ -27,7 +27,7 @@ pub(in crate::screen) fn paint(
     view: &View,
     area: Rect,
 ) -> Option<(u16, u16)> {
-    let inside = canvas.frame(area, &view.composer.note, "", Ground::Plain);
+    let inside = canvas.frame(area, note(view), "", Ground::Plain);
     activity(canvas, view, area);
     if inside.height == 0 {
         return None;
@@ -51,6 +51,11 @@ pub(in crate::screen) fn paint(
     let column = rows.get(at).map_or(0, |row| column(&composer.text, row, composer.cursor));
     let column = u16::try_from(column).unwrap_or(u16::MAX).min(end.saturating_sub(x + 1));
     Some((x + column, inside.y + down))
+}
+
+/// The words on the upper edge: a temporary message, or else the note of the composer.
+fn note(view: &View) -> &str {
+    view.status.message.as_deref().unwrap_or(&view.composer.note)
 }
 
 /// The cursor after a move by this number of rows, in a box on a screen of this width. `None` if there is no such
@@ -130,8 +135,9 @@ fn activity(canvas: &mut Canvas<'_>, view: &View, area: Rect) {
         Activity::Waiting => "waiting for you".to_owned(),
     };
     let turns = spinner(view.now);
-    let note = u16::try_from(glyph::width(&view.composer.note)).unwrap_or(area.width);
-    let (from, end) = (area.x + 4 + note, area.right().saturating_sub(2));
+    let note = u16::try_from(glyph::width(note(view))).unwrap_or(area.width);
+    let (from, end) =
+        (area.x.saturating_add(4).saturating_add(note), area.right().saturating_sub(2));
     // If both do not fit, the activity is more important than the key that stops it.
     let texts = [format!(" {turns} {what}, esc stops "), format!(" {turns} {what} ")];
     let fits = |text: &&String| {

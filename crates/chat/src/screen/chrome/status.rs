@@ -11,20 +11,28 @@ use crate::wording::grouped;
 
 const BETWEEN: &str = "  ";
 
-/// Paints the line.
-pub(in crate::screen) fn paint(canvas: &mut Canvas<'_>, status: &Status, area: Rect) {
+/// Paints the line. A temporary message is in it only if there is no composer, whose edge would have it.
+pub(in crate::screen) fn paint(
+    canvas: &mut Canvas<'_>,
+    status: &Status,
+    has_composer: bool,
+    area: Rect,
+) {
     canvas.ground(area, Ground::Plain);
     let (x, end) = (area.x + 1, area.right().saturating_sub(1));
     let room = usize::from(end.saturating_sub(x));
     let context = Line::of(&context(status), Tone::Text);
     let model = Line::of(&status.model, Tone::Accent);
-    let line = match &status.message {
+    let line = match status.message.as_ref().filter(|_| !has_composer) {
         Some(message) => {
             joined(vec![Line::of(message, Ink::of(Tone::Text).bold()), context, model], room)
         }
         None => {
             let mut parts = vec![context, model];
-            let effort = status.effort.as_ref().map(|effort| format!("effort {effort}"));
+            let effort = status.effort.as_ref().map(|effort| match effort.as_str() {
+                Status::NO_THINKING => effort.clone(),
+                effort => format!("effort {effort}"),
+            });
             parts.extend(effort.map(|effort| Line::of(&effort, Tone::Dim)));
             parts.extend(status.cost.as_ref().map(|cost| Line::of(cost, Tone::Dim)));
             let taken: usize = parts.iter().map(|part| glyph::width(&part.text) + 2).sum();

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Status {
     /// The model as the user names it.
     pub model: String,
-    /// The effort that will be asked for.
+    /// The effort that will be asked for, or [`Status::NO_THINKING`].
     pub effort: Option<String>,
     /// The most tokens that one thought may take.
     pub cap: Option<String>,
@@ -23,8 +23,13 @@ pub struct Status {
     pub activity: Activity,
     /// How long it takes until a request that failed is tried again.
     pub retry_in: Option<Duration>,
-    /// A passing message, such as `Thinking blocks: hidden`; it takes the place of the hints.
+    /// A temporary message, such as `Thinking blocks: hidden`. The edge of the composer shows it.
     pub message: Option<String>,
+}
+
+impl Status {
+    /// In place of an effort, while thinking is off.
+    pub const NO_THINKING: &str = "no thinking";
 }
 
 /// How much of a budget is used.

@@ -13,6 +13,8 @@ pub struct Thought {
     pub state: ThoughtState,
     /// Its tokens, if they are known. Unknown counts are not shown.
     pub tokens: Option<TokenCount>,
+    /// The effort that the model was asked for, if the user chose one.
+    pub effort: Option<String>,
     /// The user's choice for this block: `None` follows the mode, `Some(true)` is open, `Some(false)` folded.
     pub choice: Option<bool>,
     /// The time it took so far, without the time since `running_since`. `None` if the time is unknown.
@@ -44,6 +46,7 @@ impl Thought {
             text: String::new(),
             state: ThoughtState::Live,
             tokens: None,
+            effort: None,
             choice: None,
             spent: Some(Duration::ZERO),
             running_since: Some(now),
@@ -54,7 +57,7 @@ impl Thought {
     #[must_use]
     pub fn stored(text: impl Into<String>, state: ThoughtState, spent: Option<Duration>) -> Self {
         let text = text.into();
-        Self { text, state, tokens: None, choice: None, spent, running_since: None }
+        Self { text, state, tokens: None, effort: None, choice: None, spent, running_since: None }
     }
 
     /// The time it took until now.

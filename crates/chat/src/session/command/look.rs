@@ -39,6 +39,26 @@ pub(super) fn thinking_words(_: &Session, before: &[&str]) -> Vec<Word> {
     )
 }
 
+pub(super) fn mouse(session: &mut Session, rest: &str) {
+    let is_taken = match rest {
+        "" => !session.takes_mouse,
+        "on" => true,
+        "off" => false,
+        other => {
+            let text = format!("`/mouse {other}` is nothing; there are on, off");
+            return session.notice(Level::Error, text);
+        }
+    };
+    session.takes_mouse = is_taken;
+    session.effect(Effect::Mouse(is_taken));
+    let text = if is_taken {
+        "the wheel scrolls and clicks open; `/mouse off` lets the terminal select text"
+    } else {
+        "the terminal selects text with the mouse; `/mouse on` takes the wheel and clicks back"
+    };
+    session.notice(Level::Info, text);
+}
+
 pub(super) fn toggle(session: &mut Session, rest: &str) {
     if rest == "thinking" {
         return session.toggle_thinking();

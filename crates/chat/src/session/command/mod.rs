@@ -219,6 +219,15 @@ const COMMANDS: &[Command] = &[
         },
     },
     Command {
+        name: "mouse",
+        arguments: "[on|off]",
+        about: "Leave the mouse to the terminal, which selects text with it, or take it back.",
+        run: look::mouse,
+        words: |_, before| {
+            only(before, &[("off", "the terminal selects text"), ("on", "the wheel scrolls")])
+        },
+    },
+    Command {
         name: "export",
         arguments: "FILE [--format md|html|jsonl] [--thoughts callout|details|fenced|off] [--mask]",
         about: "Write the conversation to a file; its name ends with `.md`, `.html` or `.jsonl`. `--mask` covers secrets.",
@@ -282,6 +291,9 @@ const KEYS: &[(&str, &str)] = &[
     ("Ctrl-L", "draw everything afresh"),
     ("Ctrl-Z", "suspend; `fg` continues"),
     ("F1", "this page"),
+    ("F2", "choose another model"),
+    ("F3", "the next higher effort; after the highest the model's own"),
+    ("F4", "thinking on or off, for the model itself"),
 ];
 
 /// Whether a text is a command instead of a message: a slash and one word, or a colon and one word of small letters.

@@ -37,11 +37,15 @@ fn is_name(name: &str) -> bool {
 fn save(session: &mut Session, name: &str) {
     let settings = session.layers.said();
     let model = session.model.name.clone();
+    // The file keeps the instructions of an earlier profile of this name, too.
+    let earlier = session.profiles.iter().find(|profile| profile.name == name);
+    let system = earlier.and_then(|profile| profile.system.clone());
     session.profiles.retain(|profile| profile.name != name);
     session.profiles.push(Profile {
         name: name.to_owned(),
         model: Some(model.clone()),
         settings: settings.clone(),
+        system,
     });
     session.effect(Effect::Write(Write::Profile { name: name.to_owned(), model, settings }));
 }
@@ -54,6 +58,9 @@ fn load(session: &mut Session, name: &str) {
     session.layers.session = Default::default();
     session.layers.conversation = Default::default();
     session.layers.profile = Some((profile.name, profile.settings));
+    if profile.system.is_some() {
+        session.instructions.own = profile.system;
+    }
     session.changed(&format!("profile `{name}` is in use"));
     if let Some(model) = profile.model.filter(|model| *model != session.model.name) {
         session.effect(Effect::Choose(model));

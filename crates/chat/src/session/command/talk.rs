@@ -4,7 +4,8 @@ use super::super::Session;
 use super::super::message::{Effect, Keep};
 use super::super::model::Model;
 use super::Word;
-use crate::instructions;
+use crate::attachment::shown;
+use crate::instructions::{self, Instructions};
 use crate::resumption;
 use crate::screen::model::Level;
 use crate::search;
@@ -201,15 +202,16 @@ pub(super) fn search_words(_: &Session, before: &[&str]) -> Vec<Word> {
 pub(super) fn system(session: &mut Session, rest: &str) {
     if rest.is_empty() {
         let contents = session.conversation().contents();
-        let held = session.instructions.clone().or_else(|| instructions::first(contents));
+        let own = session.instructions.own.clone().or_else(|| instructions::first(contents));
+        let held = Instructions { own, ..session.instructions.clone() }.text();
         let changes = "`/system TEXT` changes them";
         let text = match held {
-            Some(held) => format!("instructions for the model ({changes}):\n\n{held}"),
+            Some(held) => format!("instructions for the model ({changes}):\n\n{}", shown(&held)),
             None => format!("there are no instructions for the model; {changes}"),
         };
         return session.notice(Level::Info, text);
     }
-    session.instructions = Some(rest.to_owned());
+    session.instructions.own = Some(rest.to_owned());
     session.notice(Level::Info, "the next question goes out with these instructions");
 }
 

@@ -141,7 +141,7 @@ fn ec_005_a_profile_counts_from_the_next_request_and_on_the_screen_at_once() {
     let mut settings = Partial::default();
     settings.set("reasoning.display", "off").unwrap();
     settings.set("reasoning.enabled", "false").unwrap();
-    start.profiles.push(Profile { name: "quiet".into(), model: None, settings });
+    start.profiles.push(Profile { name: "quiet".into(), settings, ..Profile::default() });
     let mut desk = desk_of(start);
     desk.line("first");
     desk.line("/profile load quiet");
@@ -470,4 +470,23 @@ fn instructions_are_shown_and_changed() {
     assert!(desk.asked()[1].contents.last().unwrap().visible_text().contains("Answer in German."));
     desk.line("/system");
     assert!(desk.noticed().1.ends_with("Answer in German."), "{}", desk.noticed().1);
+}
+
+#[test]
+fn model_effort_and_thinking_have_one_key_each() {
+    let mut desk = desk();
+    desk.press(KeyCode::F(2), KeyModifiers::NONE);
+    assert!(desk.effects.iter().any(|it| matches!(it, Effect::ListModels)));
+    let efforts: Vec<Option<String>> = (0..6)
+        .map(|_| {
+            desk.press(KeyCode::F(3), KeyModifiers::NONE);
+            desk.session.view().status.effort.clone()
+        })
+        .collect();
+    assert!(efforts[0].is_some() && efforts.contains(&None), "{efforts:?}");
+    desk.press(KeyCode::F(4), KeyModifiers::NONE);
+    assert_eq!(desk.session.view().status.effort.as_deref(), Some("no thinking"));
+    assert_eq!(desk.said(), "thinking off");
+    desk.press(KeyCode::F(4), KeyModifiers::NONE);
+    assert_eq!(desk.said(), "thinking on");
 }

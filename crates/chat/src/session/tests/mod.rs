@@ -13,6 +13,7 @@ use super::{
     Counter, Effect, Ended, Layers, Message, Model, Progress, Question, Session, Start, Write,
 };
 use crate::cover::Cover;
+use crate::instructions::Instructions;
 use crate::screen::model::{Body, Level, Overlay};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
@@ -52,10 +53,12 @@ pub(super) fn start() -> Start {
         budget: BudgetRules::DEFAULT,
         compress_at: 80,
         cover: Cover::default(),
+        takes_mouse: true,
         resumed: None,
         unreachable: None,
         greeting: String::new(),
-        instructions: None,
+        instructions: Instructions::default(),
+        clock: Duration::ZERO,
         prompt: None,
         attached: Vec::new(),
         folder: "/work".to_owned(),

@@ -1,4 +1,6 @@
-use super::{Compression, Cover, Here, Inbound, Keep, Keeper, Kept, Message, Order, read, said};
+use super::{
+    Compression, Cover, Folders, Here, Inbound, Keep, Keeper, Kept, Message, Order, read, said,
+};
 use thinkthrough_core::content::{Block, Content, Speaker, Text, Thinking};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::settings::Partial;
@@ -65,7 +67,13 @@ async fn a_search_holds_nothing_back() {
     let (sender, mut inbox) = mpsc::unbounded_channel();
     let (orders, queue) = mpsc::unbounded_channel();
     tokio::spawn(
-        Keeper::new(conversations, sender, None, (Here::default(), Cover::default())).run(queue),
+        Keeper::new(
+            conversations,
+            sender,
+            None,
+            (Here::default(), Cover::default(), Folders::default()),
+        )
+        .run(queue),
     );
     let search = |words: &str| {
         let words = words.to_owned();
@@ -100,7 +108,13 @@ async fn a_search_lists_three_finds_of_a_conversation_and_no_hidden_thought() {
     let (sender, mut inbox) = mpsc::unbounded_channel();
     let (orders, queue) = mpsc::unbounded_channel();
     tokio::spawn(
-        Keeper::new(conversations, sender, None, (Here::default(), Cover::default())).run(queue),
+        Keeper::new(
+            conversations,
+            sender,
+            None,
+            (Here::default(), Cover::default(), Folders::default()),
+        )
+        .run(queue),
     );
     let mut find = async |within, shows_thoughts| {
         let words = "needle".to_owned();
@@ -121,7 +135,8 @@ async fn how_a_conversation_is_held_is_kept_with_it() {
     let (sender, mut inbox) = mpsc::unbounded_channel();
     let (orders, queue) = mpsc::unbounded_channel();
     let (here, cover) = (Here::default(), Cover::default());
-    let keeper = Keeper::new(conversations.clone(), sender, None, (here, cover));
+    let keeper =
+        Keeper::new(conversations.clone(), sender, None, (here, cover, Folders::default()));
     tokio::spawn(keeper.run(queue));
     let mut reasoning = Partial::default();
     reasoning.set("effort", "high").unwrap();
