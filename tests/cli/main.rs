@@ -129,6 +129,7 @@ mod sessions;
 mod settings;
 mod sim;
 mod tools;
+mod trace_items;
 mod traces;
 mod traces_why;
 mod ui;
