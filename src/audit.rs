@@ -1,6 +1,7 @@
 //! Masked traces of requests, as configured under `[traces]`.
 
 use crate::config::Config;
+use crate::config::traces::Traces;
 use crate::failure::say;
 use crate::keeper::Keeper;
 use crate::masking::{secrets, tiers, with};
@@ -12,7 +13,8 @@ use thinkthrough_store::Store;
 
 /// Creates the tracer of a command. Returns `None` if the configuration disables traces.
 pub(crate) fn tracer(config: &Config, store: &Store, front: &'static str) -> Option<Tracer> {
-    config.traces.on.then(|| Tracer::new(store.traces(), masker(config, store), front))
+    let Traces { on, content, .. } = config.traces;
+    on.then(|| Tracer::new(store.traces(), masker(config, store), front, content))
 }
 
 /// Waits until all traces are written. Reports the number of lost ones.
@@ -38,13 +40,14 @@ pub(crate) fn start(config: &Config, keeper: &Keeper, masker: FindMasker) -> Opt
         return None;
     }
     let keeper = keeper.clone();
-    Some(Audit::start(Box::new(move || {
+    let find = move || {
         let to = match keeper.store() {
             Some(store) => TracesTo::Store(store.traces()),
             None => TracesTo::Early(keeper.early()?.clone()),
         };
         Some((to, masker()))
-    })))
+    };
+    Some(Audit::start(Box::new(find), config.traces.content))
 }
 
 /// Reports the number of dropped traces from time to time, while it grows.

@@ -6,7 +6,7 @@ use thinkthrough_chat::Permission;
 use thinkthrough_core::exchange::{Restore, View};
 use thinkthrough_core::settings::{Key, Source};
 use thinkthrough_limits::{Limit, OnExceed};
-use thinkthrough_store::{KeySource, Limits, Location};
+use thinkthrough_store::{KeySource, Limits, Location, TraceContent};
 
 fn env(name: &str) -> Option<String> {
     match name {
@@ -140,6 +140,16 @@ fn what_the_vault_keeps_can_be_said_and_no_limit_too() {
 fn what_becomes_of_an_answer_without_a_caller_is_one_of_two_things() {
     let said = refused("[providers.openai]\non_disconnect = \"wait\"");
     assert_eq!(said, "`providers.openai.on_disconnect` cannot be `wait`; allowed: cancel, drain");
+}
+
+#[test]
+fn traces_have_the_turn_unless_the_configuration_says_otherwise() {
+    let content = |text: &str| good(text).traces.content;
+    assert_eq!(content(""), TraceContent::Turn);
+    assert_eq!(content("[traces]\ncontent = \"turn\""), TraceContent::Turn);
+    assert_eq!(content("[traces]\ncontent = \"thoughts\""), TraceContent::Thoughts);
+    let said = refused("[traces]\ncontent = \"all\"");
+    assert_eq!(said, "`traces.content` cannot be `all`; allowed: turn, thoughts");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::limits::limit;
 use super::table::Section;
 use std::time::Duration;
 use thinkthrough_limits::Limit;
-use thinkthrough_store::{Limits, TRACE_AGE};
+use thinkthrough_store::{Limits, TRACE_AGE, TraceContent};
 
 /// The audit copy of the models' thoughts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,11 +15,18 @@ pub(crate) struct Traces {
     pub(crate) keep: Option<Duration>,
     /// How many a tenant may have.
     pub(crate) most: u64,
+    /// Whether they have questions, calls and results besides thoughts and answers.
+    pub(crate) content: TraceContent,
 }
 
 impl Default for Traces {
     fn default() -> Self {
-        Traces { on: true, keep: Some(TRACE_AGE), most: Limits::default().tenant_traces }
+        Traces {
+            on: true,
+            keep: Some(TRACE_AGE),
+            most: Limits::default().tenant_traces,
+            content: TraceContent::default(),
+        }
     }
 }
 
@@ -27,7 +34,7 @@ impl Default for Traces {
 pub(super) fn traces(section: Option<Section<'_>>) -> Result<Traces, String> {
     const DAY: u64 = 24 * 60 * 60;
     let Some(section) = section else { return Ok(Traces::default()) };
-    section.only(&["enabled", "keep_days", "max_per_tenant"])?;
+    section.only(&["enabled", "keep_days", "max_per_tenant", "content"])?;
     let usual = Traces::default();
     let keep = match limit(section, "keep_days")? {
         Some(Limit::Unlimited) => None,
@@ -39,5 +46,14 @@ pub(super) fn traces(section: Option<Section<'_>>) -> Result<Traces, String> {
         Some(Limit::AtMost(traces)) => traces.get(),
         None => usual.most,
     };
-    Ok(Traces { on: section.boolean("enabled")?.unwrap_or(usual.on), keep, most })
+    let content = match section.string("content")?.as_deref() {
+        None => usual.content,
+        Some("turn") => TraceContent::Turn,
+        Some("thoughts") => TraceContent::Thoughts,
+        Some(other) => {
+            let at = section.at("content");
+            return Err(format!("`{at}` cannot be `{other}`; allowed: turn, thoughts"));
+        }
+    };
+    Ok(Traces { on: section.boolean("enabled")?.unwrap_or(usual.on), keep, most, content })
 }

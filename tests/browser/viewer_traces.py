@@ -82,6 +82,28 @@ def check_sessions(place):
         clean(page, gateway), clean(alice, gateway)
 
 
+def check_turn(place):
+    """What an agent did, in order: question, thought, call, result, answer; and a refusal in the provider's own words."""
+    with Gateway(place.think) as gateway:
+        restored(gateway)
+        refused = gateway.ask({"error": "this model takes no more than 8 messages"}, session="refused")
+        gateway.kept(refused)
+        page = signed_in(place, gateway)
+        go(page, "#/sessions", "document.querySelectorAll('.row').length >= 2")
+        titles = page.run("[...document.querySelectorAll('.row strong')].map(it => it.textContent)")
+        holds(any(it.startswith("Which files are in folder") for it in titles), f"the first question is the title: {titles}")
+        page.run("[...document.querySelectorAll('.row')].find(it => it.textContent.includes('Which files')).click()")
+        page.until("document.querySelectorAll('.message').length === 2")
+        seen = page.run("[...document.querySelectorAll('.message .item, .message [data-ai-reasoning], .message .prose')].map(it => it.dataset.type ?? [...it.classList].at(-1) ?? 'thought')")
+        same([it for it in seen if it in ("question", "call", "result", "prose")], ["question", "call", "result", "prose"], "the order")
+        page.run("document.querySelector('.item[data-type=result] summary').click()")
+        same(page.run("document.querySelector('.item[data-type=result] pre').textContent"), "a.txt", "the result, unfolded")
+        go(page, f"#/trace/{refused}", "document.querySelector('.item.refusal')")
+        holds("no more than 8 messages" in page.run("document.querySelector('.item.refusal').textContent"), "the provider's words")
+        holds("asked for as thinker" in page.run("document.querySelector('.about').textContent"), "the name that was asked for")
+        clean(page, gateway)
+
+
 def check_why(place):
     """Why a thought was put back, and by what evidence: two clicks from the list to the reason."""
     with Gateway(place.think) as gateway:

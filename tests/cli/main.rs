@@ -132,6 +132,7 @@ mod sessions;
 mod settings;
 mod sim;
 mod tools;
+mod trace_items;
 mod traces;
 mod traces_why;
 mod ui;

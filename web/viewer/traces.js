@@ -2,6 +2,7 @@
 
 import { AiReasoning, harmless } from '../message.js';
 import { badge, empty, figure, h, lasted, number, short, when } from './elements.js';
+import { answer, asked, done } from './items.js';
 import { markdown } from './markdown.js';
 import { paged } from './paged.js';
 import { ask } from './server.js';
@@ -99,14 +100,15 @@ export async function trace(main, id) {
   const cached = it.cached_tokens !== null && it.input_tokens ? ` (${Math.round((100 * it.cached_tokens) / it.input_tokens)}\u00a0%)` : '';
   main.append(
     h('div', { class: 'title' }, h('h1', {}, harmless(it.model)), badge(it.state), when(it.created_at)),
-    h('p', { class: 'about' }, `at ${it.provider} · `, h('a', { href: `#/session/${encodeURIComponent(it.session_key)}?tenant=${encodeURIComponent(it.tenant)}` }, 'the whole session'), ` · trace ${it.id}`),
+    h('p', { class: 'about' }, `at ${it.provider} · `, it.metadata?.asked && it.metadata.asked !== it.model && harmless(`asked for as ${it.metadata.asked} · `), h('a', { href: `#/session/${encodeURIComponent(it.session_key)}?tenant=${encodeURIComponent(it.tenant)}` }, 'the whole session'), ` · trace ${it.id}`),
     h('dl', { class: 'figures' },
       figure('Thought tokens', number(it.reasoning_tokens)), figure('Tokens in all', number(it.total_tokens)),
       figure('Input', number(it.input_tokens)), figure('From cache', `${number(it.cached_tokens)}${cached}`),
-      figure('Output', number(it.output_tokens)), figure('Cost', it.cost_micro_usd === null || it.cost_micro_usd === undefined ? 'unknown' : `$${(it.cost_micro_usd / 1e6).toFixed(6)}`), figure('Took', lasted(it.duration_ms))),
+      figure('Output', number(it.output_tokens)), figure('Cost', it.cost_micro_usd === null || it.cost_micro_usd === undefined ? 'unknown' : `$${(it.cost_micro_usd / 1e6).toFixed(6)}`), figure('Took', lasted(it.duration_ms)),
+      it.metadata?.effort && figure('Effort', it.metadata.effort)),
     h('section', { class: 'message', 'aria-label': 'Message' },
-      thought(it) ?? h('p', { class: 'none' }, 'The model gave no thought for this answer.'),
-      it.response_text === '' ? h('p', { class: 'none' }, 'There is no visible answer.') : markdown(it.response_text)),
+      asked(it), thought(it) ?? (it.state !== 'failed' && h('p', { class: 'none' }, 'The model gave no thought for this answer.')),
+      answer(it, markdown, 'There is no visible answer.'), done(it)),
     why(it),
     h('p', { class: 'buttons' }, h('button', { type: 'button', onclick: () => save(it) }, 'Save as JSON')));
 }

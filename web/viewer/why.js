@@ -13,7 +13,7 @@ const OUTCOMES = /** @type {[string, string, string][]} */ ([
   ['dropped', 'dropped', 'These thoughts were known and left out: the contract, a setting or a limit says so.'],
 ]);
 const FACTS = /** @type {[string, string][]} */ ([
-  ['route', 'Asked at'], ['asked', 'Model as it was asked'], ['outcome', 'Outcome'], ['status', 'Status'], ['finish_reason', 'Finish reason'],
+  ['route', 'Asked at'], ['asked', 'Model as it was asked'], ['effort', 'Effort'], ['outcome', 'Outcome'], ['status', 'Status'], ['finish_reason', 'Finish reason'],
   ['error', 'Error'], ['hops', 'Fallbacks and repeats'], ['reasoning_tokens_source', 'Tokens of the thought'], ['total_tokens_source', 'Tokens in all'],
   ['text_is_cut', 'Texts are cut'],
 ]);

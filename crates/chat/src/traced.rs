@@ -9,15 +9,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thinkthrough_core::answer::Answer;
+use thinkthrough_core::content::Content;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::provider::Target;
+use thinkthrough_core::settings::Effort;
 use thinkthrough_core::settled::{AnswerSize, Settled};
 use thinkthrough_core::why::Why;
 use thinkthrough_json::Raw;
 use thinkthrough_mask::Masker;
 use thinkthrough_store::{
-    LostTrace, NewTrace, TraceCount, TraceDraft, TraceNumbers, TracePlace, TraceState, TraceTexts,
-    Traces,
+    LostTrace, NewTrace, TraceContent, TraceCount, TraceDraft, TraceItems, TraceNumbers,
+    TracePlace, TraceState, TraceTexts, Traces,
 };
 use tokio::task::JoinSet;
 
@@ -31,6 +33,7 @@ pub struct Tracer {
     traces: Traces,
     masker: Masker,
     front: &'static str,
+    content: TraceContent,
     writing: Arc<Mutex<JoinSet<()>>>,
     lost: Arc<AtomicUsize>,
 }
@@ -38,9 +41,9 @@ pub struct Tracer {
 impl Tracer {
     /// Writes traces to `traces` with their secrets covered. `front` is the program's name in them.
     #[must_use]
-    pub fn new(traces: Traces, masker: Masker, front: &'static str) -> Self {
+    pub fn new(traces: Traces, masker: Masker, front: &'static str, content: TraceContent) -> Self {
         let (writing, lost) = (Arc::default(), Arc::default());
-        Tracer { traces, masker, front, writing, lost }
+        Tracer { traces, masker, front, content, writing, lost }
     }
 
     /// A question in this conversation. `None` if the system has no random numbers for its name.
@@ -130,6 +133,9 @@ pub(crate) struct Generation<'a> {
     /// When the request went out.
     pub(crate) at: SystemTime,
     pub(crate) took: Duration,
+    /// The messages of the request.
+    pub(crate) contents: &'a [Content],
+    pub(crate) effort: Option<Effort>,
     pub(crate) answer: Option<&'a Answer>,
     /// The answer came to its end.
     pub(crate) is_whole: bool,
@@ -137,16 +143,28 @@ pub(crate) struct Generation<'a> {
     pub(crate) is_stopped: bool,
     /// Why there is no proper answer.
     pub(crate) error: Option<String>,
+    /// The provider's words for its refusal.
+    pub(crate) refusal: Option<&'a str>,
     /// Why the request went out as it did.
     pub(crate) why: Why,
+}
+
+impl Generation<'_> {
+    /// The new messages of the request, the calls of the answer, and a refusal.
+    fn items(&self) -> TraceItems {
+        let mut items = TraceItems::asked(self.contents);
+        self.answer.into_iter().for_each(|answer| items.add_calls(&answer.blocks));
+        self.refusal.into_iter().for_each(|words| items.add_refusal(words));
+        items
+    }
 }
 
 impl Traced {
     /// Stores the trace of a finished request, and returns its id.
     pub(crate) fn leave(&self, generation: Generation<'_>) -> Option<String> {
-        let Tracer { traces, front, .. } = &self.tracer;
+        let Tracer { traces, front, content, .. } = &self.tracer;
         let id = traces.new_id().ok()?;
-        let Generation { target, answer, is_whole, is_stopped, why, .. } = generation;
+        let Generation { target, answer, is_whole, is_stopped, .. } = generation;
         let blocks = answer.map(|answer| answer.blocks.as_slice()).unwrap_or_default();
         let usage = answer.and_then(|answer| answer.usage.as_ref());
         let settled = Settled::of(usage, AnswerSize::of(blocks), is_whole);
@@ -169,9 +187,14 @@ impl Traced {
             (TraceState::Whole, _) => "completed",
             _ => "failed",
         };
+        let items = match content {
+            TraceContent::Thoughts => TraceItems::default(),
+            TraceContent::Turn => generation.items(),
+        };
         let metadata = Raw::build(|w| {
             w.object(|w| {
                 w.field_str("route", front);
+                w.opt_str("effort", generation.effort.map(Effort::as_str));
                 w.field_str("outcome", outcome);
                 count.write_sources(w);
                 let finish = answer.and_then(|answer| answer.finish_reason.as_deref());
@@ -194,7 +217,8 @@ impl Traced {
             thought: texts.thought,
             answer: texts.answer,
             metadata,
-            why,
+            why: generation.why,
+            items,
             numbers,
             state,
         };

@@ -63,6 +63,7 @@ fn trace(at: usize, masker: &Masker) -> NewTrace {
         answer: masked(words[..12].join(" ")),
         metadata: Masked::fixed("{\"status\":200,\"route\":\"/v1/chat/completions\"}"),
         why: Masked::fixed(""),
+        items: None,
         numbers: TraceNumbers { created_at: at as u64, ..TraceNumbers::default() },
         state: TraceState::Whole,
     }

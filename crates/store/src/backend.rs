@@ -6,9 +6,9 @@ use crate::postgres::Postgres;
 use crate::recent::Known;
 use crate::relock::{Relock, Relocked};
 use crate::row::{
-    Append, Appended, ConversationRow, DraftRow, FactMark, FactRow, Hit, InstallRow, KeyRow,
-    NewConversation, NewFact, NewRecord, NewResponse, OwnerRow, RecordRow, ResponseRow, SessionRow,
-    SumRow, TenantRow, ThreadRow, TraceRow, Usage,
+    Append, Appended, ConversationRow, DraftRow, FactMark, FactRow, Hit, InstallRow, ItemsRow,
+    KeyRow, NewConversation, NewFact, NewRecord, NewResponse, OwnerRow, RecordRow, ResponseRow,
+    SessionRow, SumRow, TenantRow, ThreadRow, TraceRow, Usage,
 };
 use crate::sqlite::Sqlite;
 use crate::trace::{TraceFilter, TraceText};
@@ -75,6 +75,7 @@ calls! {
     prune_facts(after: i64, before: i64) -> ();
     add_traces(traces: Vec<Arc<TraceRow>>) -> ();
     trace(id: String) -> Option<TraceRow>;
+    trace_items(tenant: Option<String>, ids: Vec<String>) -> Vec<ItemsRow>;
     traces(filter: TraceFilter) -> Vec<TraceRow>;
     search_traces(words: Vec<String>, within: TraceText, filter: TraceFilter) -> Vec<TraceRow>;
     trace_sums(filter: TraceFilter, bucket: i64) -> Vec<SumRow>;

@@ -1,6 +1,7 @@
 //! A trace before it is masked, as the gateway and the commands create it.
 
 use crate::trace::{DraftText, NewTrace, TraceNumbers, TraceState};
+use crate::trace_items::TraceItems;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use thinkthrough_core::plane::{Masked, Tenant};
 use thinkthrough_core::settled::Settled;
@@ -36,6 +37,8 @@ pub struct TraceDraft {
     pub metadata: Raw,
     /// The decision about the request.
     pub why: Why,
+    /// The new items of the request, and the calls of the answer.
+    pub items: TraceItems,
     /// Counts, cost and times.
     pub numbers: TraceNumbers,
     /// How it ended.
@@ -46,7 +49,7 @@ impl TraceDraft {
     /// The size of the texts in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.thought.text.len() + self.answer.text.len()
+        self.thought.text.len() + self.answer.text.len() + self.items.size()
     }
 
     /// Masks the trace. If that fails, the trace has no texts.
@@ -77,6 +80,7 @@ impl TraceDraft {
             // The metadata stays a valid object even if masking fails.
             metadata: if is_told { metadata } else { Masked::fixed(UNTOLD) },
             why: self.why.masked(masker),
+            items: Some(Masked::by(masker, &self.items)),
             numbers: self.numbers,
             state: self.state,
         }
@@ -96,6 +100,7 @@ impl TraceDraft {
             answer: broken(),
             metadata: Masked::fixed(UNTOLD),
             why: Masked::fixed(""),
+            items: None,
             numbers: self.numbers,
             state: self.state,
         }
@@ -107,7 +112,9 @@ impl NewTrace {
     #[must_use]
     pub fn is_broken(&self) -> bool {
         let texts = [&self.thought, &self.answer, &self.metadata, &self.why];
-        texts.iter().any(|text| text.get().contains(BROKEN))
+        let is_broken = |text: &str| text.contains(BROKEN);
+        texts.iter().any(|text| is_broken(text.get()))
+            || self.items.iter().flat_map(|it| it.get().all()).any(|item| is_broken(&item.text))
             || self.metadata.get() == UNTOLD
             || [&self.session, &self.model].iter().any(|name| name.as_str() == BROKEN)
     }
@@ -169,6 +176,7 @@ mod tests {
             answer: DraftText::fitting("said".to_owned()),
             metadata: Raw::parse("{\"status\":200}").unwrap(),
             why: Why::default(),
+            items: TraceItems::default(),
             numbers: TraceNumbers::default(),
             state: TraceState::Whole,
         }

@@ -10,6 +10,7 @@ use crate::location::Location;
 use crate::master::{KeySource, hex, private_folder};
 use crate::row::TraceRow;
 use crate::seal::Key;
+use crate::sealed_items::bare_rows;
 use crate::store::Store;
 use crate::trace::NewTrace;
 use std::collections::HashMap;
@@ -94,8 +95,8 @@ impl EarlyTraces {
         // `close` waits for this lock.
         let journal = self.0.journal.read().await;
         let Some(journal) = journal.as_ref() else { return false };
-        let rows: Vec<_> =
-            traces.into_iter().map(|trace| Arc::new(TraceRow::from(trace))).collect();
+        // Only the open store has the keys for items.
+        let rows = bare_rows(traces);
         let size = rows.iter().map(|row| row.size()).sum::<usize>();
         if self.0.bytes.load(Ordering::Relaxed) + size > LIMIT {
             return false;

@@ -6,6 +6,7 @@ use crate::error::StoreError;
 use crate::row::TraceRow;
 use crate::store::Store;
 use crate::trace::{DraftText, TraceNumbers, TraceState};
+use crate::trace_items::TraceItems;
 use rusqlite::{Connection, OpenFlags, Row};
 use std::path::Path;
 use std::sync::Arc;
@@ -183,6 +184,7 @@ fn masked(old: Old, masker: &Masker) -> TraceRow {
         metadata: Raw::parse(&old.metadata)
             .unwrap_or_else(|_| Raw::build(|w| w.str(&old.metadata))),
         why: Why::default(),
+        items: TraceItems::default(),
         numbers: TraceNumbers {
             reasoning_tokens,
             total_tokens,

@@ -74,6 +74,7 @@ mod retention;
 mod rotation;
 mod row;
 mod seal;
+mod sealed_items;
 mod slices;
 mod slicing;
 mod spill;
@@ -84,6 +85,7 @@ mod store;
 mod taking;
 mod touched;
 mod trace;
+mod trace_items;
 mod traces;
 mod unfinished;
 mod unindexed;
@@ -121,6 +123,7 @@ pub use trace::{
     DraftText, NewTrace, TRACE_AGE, Trace, TraceFilter, TraceHits, TraceNumbers, TraceSession,
     TraceState, TraceSum, TraceText, TraceTexts,
 };
+pub use trace_items::{TraceContent, TraceItem, TraceItemKind, TraceItems};
 pub use traces::Traces;
 pub use vault::{Commit, Looked, Opener, Vault};
 pub use waiting::Lost;

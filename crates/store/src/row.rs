@@ -283,6 +283,24 @@ pub(crate) struct TraceRow {
     pub(crate) cached_tokens: Option<i64>,
     /// Micro-dollars.
     pub(crate) cost: Option<i64>,
+    /// In a table of their own. Not read together with the row.
+    pub(crate) items: Option<SealedItems>,
+}
+
+/// The sealed items of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SealedItems {
+    pub(crate) key_id: u32,
+    pub(crate) sealed: Vec<u8>,
+}
+
+/// A trace with its items only.
+#[derive(Clone, Debug)]
+pub(crate) struct ItemsRow {
+    pub(crate) trace: String,
+    pub(crate) tenant: String,
+    pub(crate) metadata: String,
+    pub(crate) items: Option<SealedItems>,
 }
 
 impl TraceRow {
@@ -295,7 +313,8 @@ impl TraceRow {
     /// The accounted size in bytes: the texts plus an estimate for row and indexes.
     pub(crate) fn size(&self) -> usize {
         const ROW: usize = 400;
-        ROW + self.texts().iter().map(|text| text.len()).sum::<usize>()
+        let items = self.items.as_ref().map_or(0, |items| items.sealed.len());
+        ROW + items + self.texts().iter().map(|text| text.len()).sum::<usize>()
     }
 
     /// The texts in the order of the columns. Journals contain them in this order, so it never changes.
@@ -354,6 +373,7 @@ impl TraceRow {
             output_tokens,
             cached_tokens,
             cost,
+            items: None,
         }
     }
 
@@ -415,8 +435,8 @@ impl SumRow {
 /// The sums of a session, in the order of [`SessionRow::select`].
 #[derive(Debug)]
 pub(crate) struct SessionRow {
-    /// Session, tenant, newest trace, and the models with commas between them.
-    pub(crate) texts: [String; 4],
+    /// Session, tenant, newest trace, the models with commas between them, and the first trace.
+    pub(crate) texts: [String; 5],
     /// The last and the first time, traces, tokens of thoughts, tokens, milliseconds.
     pub(crate) numbers: [i64; 6],
 }
@@ -425,8 +445,10 @@ impl SessionRow {
     /// Selects at most `limit` sessions that fulfil `all`, with the newest trace first.
     pub(crate) fn select(all: &str, limit: u32) -> String {
         format!(
-            "SELECT session_key, tenant, last_id, models, last_at, first_at, requests, \
-             reasoning_tokens, total_tokens, duration_ms FROM trace_session {all} \
+            "SELECT session_key, tenant, last_id, models, \
+             coalesce((SELECT min(id) FROM reasoning_traces AS it WHERE created_at = first_at \
+             AND it.session_key = trace_session.session_key AND it.tenant = trace_session.tenant), ''), \
+             last_at, first_at, requests, reasoning_tokens, total_tokens, duration_ms FROM trace_session {all} \
              ORDER BY last_at DESC, last_id DESC LIMIT {limit}"
         )
     }

@@ -134,6 +134,8 @@ pub(crate) enum Kind {
     Fact = 12,
     /// A thought of an answer in progress. The name of its file follows.
     Spilled = 13,
+    /// The items of a trace.
+    TraceItems = 14,
 }
 
 #[cfg(test)]

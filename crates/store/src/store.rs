@@ -48,6 +48,8 @@ struct Inner {
     tenants: Mutex<HashMap<String, KeysAtHand>>,
     /// Look-up keys of tenants without any records so far, by name.
     made: Mutex<HashMap<String, Key>>,
+    /// Held while a tenant is added.
+    adding: tokio::sync::Mutex<()>,
     touched: Touched,
     waiting: Waiting<Answer>,
     refusals: Refusals,
@@ -131,6 +133,7 @@ impl Store {
             install_key,
             tenants: Mutex::default(),
             made: Mutex::default(),
+            adding: tokio::sync::Mutex::default(),
             touched: Touched::default(),
             waiting: Waiting::answers(),
             refusals: Refusals::default(),

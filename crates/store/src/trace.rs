@@ -1,5 +1,6 @@
 //! Traces, and the filters and sums of their queries.
 
+use crate::trace_items::TraceItems;
 use std::time::Duration;
 use thinkthrough_core::content::{Block, Thinking};
 use thinkthrough_core::plane::{Masked, Tenant};
@@ -64,6 +65,8 @@ pub struct NewTrace {
     pub metadata: Masked<String>,
     /// The decision about the request as a JSON object. Empty if there was no decision.
     pub why: Masked<String>,
+    /// The new items of the request, and the calls of the answer.
+    pub items: Option<Masked<TraceItems>>,
     /// Counts, cost and times.
     pub numbers: TraceNumbers,
     /// How it ended.
@@ -237,6 +240,8 @@ pub struct Trace {
     pub metadata: String,
     /// The decision about the request as a JSON object. Empty in lists, and if there was no decision.
     pub why: String,
+    /// The new items of the request, and the calls of the answer. Lists do not read them.
+    pub items: TraceItems,
     /// Counts, cost and times.
     pub numbers: TraceNumbers,
     /// How it ended.
@@ -270,6 +275,8 @@ impl Trace {
             w.u64_or_null("output_tokens", numbers.output_tokens);
             w.u64_or_null("cached_tokens", numbers.cached_tokens);
             w.u64_or_null("cost_micro_usd", numbers.cost);
+            w.key("items");
+            self.items.write(w);
             w.key("why");
             self.write_why(w, with_thought);
         });
@@ -393,6 +400,10 @@ pub struct TraceSession {
     pub total_tokens: u64,
     /// Total time of all requests in milliseconds.
     pub duration: u64,
+    /// The first words of the first question, masked, if they are stored.
+    pub title: Option<String>,
+    /// Name of the program that sent the first request, if it is known.
+    pub client: Option<String>,
 }
 
 /// The texts that a search reads.

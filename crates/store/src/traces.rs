@@ -1,7 +1,8 @@
 //! The thoughts of models for people: an audit copy, masked before it arrives here.
 //!
 //! Each generation has one trace, including failed and cut ones. A trace never goes back to a model: restored
-//! thoughts come from the sealed [vault](crate::Vault). So traces are not sealed and can be searched.
+//! thoughts come from the sealed [vault](crate::Vault). So traces are not sealed and can be searched. Questions, calls
+//! and results beside them are sealed (`sealed_items.rs`).
 
 use crate::error::StoreError;
 use crate::row::{SessionRow, SumRow, TraceRow};
@@ -13,6 +14,7 @@ use crate::trace::{
     NewTrace, Trace, TraceFilter, TraceHits, TraceNumbers, TraceSession, TraceState, TraceSum,
     TraceText,
 };
+use crate::trace_items::TraceItems;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thinkthrough_core::plane::{Masked, Tenant};
@@ -54,12 +56,16 @@ impl Store {
 }
 
 impl Traces {
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// Stores traces in one commit. Ids that are already stored keep their trace.
     ///
     /// # Errors
     /// When the store cannot be written.
     pub async fn add(&self, traces: Vec<NewTrace>) -> Result<(), StoreError> {
-        let rows = traces.into_iter().map(|trace| Arc::new(TraceRow::from(trace))).collect();
+        let rows = self.store.trace_rows(traces).await.into_iter().map(Arc::new).collect();
         self.store.backend().add_traces(rows).await
     }
 
@@ -68,7 +74,7 @@ impl Traces {
     /// [`Traces::place`] finds them. Traces without room in the queue are dropped, and `lost` is called for them at
     /// once. It is also called for traces that the database rejects later.
     pub async fn hand_over(&self, traces: Vec<NewTrace>, lost: &LostTrace) {
-        let rows = traces.into_iter().map(TraceRow::from).collect();
+        let rows = self.store.trace_rows(traces).await;
         let refused = self.store.hand_over_traces(rows, Some(lost)).await;
         refused.iter().for_each(|row| lost(&row.tenant, &row.id));
     }
@@ -99,7 +105,9 @@ impl Traces {
     /// # Errors
     /// When the store cannot be read.
     pub async fn get(&self, id: &str) -> Result<Option<Trace>, StoreError> {
-        Ok(self.store.backend().trace(id.to_owned()).await?.map(Trace::from))
+        let mut found = self.store.backend().trace(id.to_owned()).await?.map(Trace::from);
+        self.read_items(found.as_mut_slice()).await?;
+        Ok(found)
     }
 
     /// Lists the matching traces, newest first.
@@ -159,8 +167,15 @@ impl Traces {
             && self.index().await? > 0
             && began.elapsed() < SUMMING
         {}
-        let rows = self.store.backend().trace_sessions(filter).await?;
-        Ok(rows.into_iter().map(TraceSession::from).collect())
+        let rows = self.store.backend().trace_sessions(filter.clone()).await?;
+        let first = |row: &SessionRow| row.texts.last().cloned().unwrap_or_default();
+        let firsts = rows.iter().map(first).collect();
+        let mut found = self.items_of(filter.tenant, firsts).await?;
+        let sessions = rows.into_iter().map(|row| {
+            let (items, client) = found.remove(&first(&row)).unwrap_or_default();
+            TraceSession { title: items.title(), client, ..TraceSession::from(row) }
+        });
+        Ok(sessions.collect())
     }
 
     /// Erases everything of a tenant, as [`Store::erase`] does.
@@ -294,6 +309,7 @@ impl From<NewTrace> for TraceRow {
             output_tokens: numbers.output_tokens.map(millis),
             cached_tokens: numbers.cached_tokens.map(millis),
             cost: numbers.cost.map(millis),
+            items: None,
         }
     }
 }
@@ -311,6 +327,7 @@ impl From<TraceRow> for Trace {
             answer: row.answer,
             metadata: row.metadata,
             why: row.why,
+            items: TraceItems::default(),
             numbers: TraceNumbers {
                 reasoning_tokens: count(row.reasoning_tokens),
                 total_tokens: count(row.total_tokens),
@@ -359,7 +376,7 @@ impl From<SumRow> for TraceSum {
 
 impl From<SessionRow> for TraceSession {
     fn from(row: SessionRow) -> Self {
-        let [session, tenant, last_id, models] = row.texts;
+        let [session, tenant, last_id, models, _first] = row.texts;
         let [last, first, requests, reasoning_tokens, total_tokens, duration] =
             row.numbers.map(count);
         let models = models.split(',').map(str::to_owned).collect();
@@ -374,6 +391,8 @@ impl From<SessionRow> for TraceSession {
             reasoning_tokens,
             total_tokens,
             duration,
+            title: None,
+            client: None,
         }
     }
 }

@@ -17,10 +17,10 @@ const PAGE: usize = 200;
 pub(super) struct Export {
     #[command(flatten)]
     wanted: Wanted,
-    /// `jsonl` has every column, a trace a line; `md` and `html` are for reading
+    /// `jsonl` has every column and the items, a trace a line; `md` and `html` are for reading
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
     format: Format,
-    /// Which text goes out
+    /// Which text goes out; questions, calls and results only with both
     #[arg(long = "in", value_enum, value_name = "WHERE", default_value_t = Part::All)]
     within: Part,
 }
@@ -50,7 +50,11 @@ impl Export {
         pages.begin(out)?;
         let (keys, mut number) = (keys(&store, self.wanted.filter(u32::MAX)).await?, 0);
         for chunk in keys.rchunks(PAGE) {
-            for mut trace in page(&store, self.wanted.filter(u32::MAX), chunk).await? {
+            let mut page = page(&store, self.wanted.filter(u32::MAX), chunk).await?;
+            if self.within == Part::All {
+                store.read_items(&mut page).await?;
+            }
+            for mut trace in page {
                 if self.within == Part::Thoughts {
                     trace.answer.clear();
                 }

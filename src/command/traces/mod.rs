@@ -2,6 +2,7 @@
 
 mod export;
 mod import;
+mod items;
 mod list;
 mod pages;
 mod prune;

@@ -4,6 +4,7 @@
 //! quoted, so that an opened fence or comment ends with the quote.
 
 use super::export::Format;
+use super::items;
 use super::time::shown;
 use crate::failure::Failure;
 use crate::printed::printed;
@@ -67,17 +68,27 @@ impl Pages {
         for (name, value) in facts(trace).iter().skip(1) {
             page.push_str(&format!("- {name}: `{}`\n", code(value)));
         }
+        let [before, behind] = items::parts(trace);
+        let item = |part: &items::Part<'_>| {
+            quoted(&format!("note] {}", one_line(&part.heading)), &harmless(part.text))
+        };
+        page.extend(before.iter().map(item));
         if let Some(thought) = self.thought(trace) {
             page.push_str(&quoted("thinking]- Thought", &thought));
         }
         if !trace.answer.is_empty() {
             page.push_str(&quoted("quote] Answer", &harmless(&trace.answer)));
         }
+        page.extend(behind.iter().map(item));
         page
     }
 
     fn html(self, number: usize, trace: &Trace) -> String {
-        let mut blocks = Vec::new();
+        let [before, behind] = items::parts(trace);
+        let item = |part: &items::Part<'_>| {
+            Block::text(format!("{}:\n{}", harmless(&part.heading), harmless(part.text)))
+        };
+        let mut blocks: Vec<Block> = before.iter().map(item).collect();
         if let Some(thought) = self.thought(trace) {
             blocks.push(match trace.thought.is_empty() {
                 true => Block::Text(Text::new(thought)),
@@ -85,6 +96,7 @@ impl Pages {
             });
         }
         blocks.push(Block::Text(Text::new(harmless(&trace.answer))));
+        blocks.extend(behind.iter().map(item));
         let mut content = Content::new(Speaker::Ai, blocks);
         content.partial = trace.state == TraceState::Cut;
         let count = TokenCount::reported(trace.numbers.reasoning_tokens);
@@ -167,7 +179,7 @@ fn marks(line: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thinkthrough_store::TraceNumbers;
+    use thinkthrough_store::{TraceItems, TraceNumbers};
 
     fn trace(thought: &str, answer: &str) -> Trace {
         Trace {
@@ -181,6 +193,7 @@ mod tests {
             answer: answer.into(),
             metadata: "{}".into(),
             why: String::new(),
+            items: TraceItems::default(),
             numbers: TraceNumbers {
                 reasoning_tokens: 5,
                 total_tokens: 17,

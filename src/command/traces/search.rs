@@ -112,7 +112,7 @@ fn place(trace: &Trace, words: &str, within: TraceText) -> (&'static str, String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thinkthrough_store::{TraceNumbers, TraceState};
+    use thinkthrough_store::{TraceItems, TraceNumbers, TraceState};
 
     #[test]
     fn the_place_is_the_first_that_holds_the_word() {
@@ -127,6 +127,7 @@ mod tests {
             answer: "no such thing".into(),
             metadata: "{}".into(),
             why: String::new(),
+            items: TraceItems::default(),
             numbers: TraceNumbers::default(),
             state: TraceState::Whole,
         };

@@ -1,6 +1,6 @@
 //! `think traces show`
 
-use super::thought_of;
+use super::{items, thought_of};
 use crate::config::Config;
 use crate::failure::{Failure, say};
 use crate::printed::printed;
@@ -72,7 +72,10 @@ fn page(trace: &Trace, shows: bool) -> String {
     let numbers = &trace.numbers;
     let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |it| it.to_string());
     let mut page = String::new();
-    for (name, value) in [
+    let [asked, effort] = items::asked(trace);
+    let given = [("asked", asked), ("effort", effort)];
+    let given = given.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let facts = [
         ("trace", trace.id.clone()),
         ("model", format!("{} ({})", trace.model, trace.provider)),
         ("session", trace.session.clone()),
@@ -91,11 +94,19 @@ fn page(trace: &Trace, shows: bool) -> String {
         ),
         ("cost", cost_of(trace)),
         ("took", format!("{} ms", numbers.duration)),
-    ] {
+    ];
+    for (name, value) in facts.into_iter().chain(given) {
         page.push_str(&format!("{name:<8} {}\n", harmless(&value)));
     }
-    page.push_str(&format!("\nthought:\n{}\n", harmless(&thought_of(trace, shows))));
-    page.push_str(&format!("\nanswer:\n{}\n", harmless(&trace.answer)));
+    let mut add = |heading: &str, text: &str| {
+        page.push_str(&format!("\n{}:\n{}\n", harmless(heading), harmless(text)));
+    };
+    let [before, behind] = items::parts(trace);
+    before.iter().for_each(|part| add(&part.heading, part.text));
+    add("thought", &thought_of(trace, shows));
+    add("answer", &trace.answer);
+    behind.iter().for_each(|part| add(&part.heading, part.text));
+    items::left_out(trace).iter().for_each(|note| page.push_str(&format!("\n{note}\n")));
     let why = super::why::lines(trace, shows);
     if !why.is_empty() {
         page.push_str(&format!("\nwhy:\n  {}\n", why.join("\n  ")));

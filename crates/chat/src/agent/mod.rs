@@ -269,10 +269,13 @@ impl Run<'_> {
             target: &self.target,
             at,
             took: at.elapsed().unwrap_or_default(),
+            contents: self.conversation,
+            effort: self.setup.settings.effort.value,
             answer: finished.map(|finished| &finished.answer),
             is_whole,
             is_stopped: !is_whole && self.control.is_stopped(),
             error,
+            refusal: finished.and_then(|it| Some(it.failure.as_ref()?.message.as_str())),
             why: std::mem::take(&mut self.why),
         };
         self.setup.traced?.leave(generation)

@@ -289,11 +289,14 @@ impl LiveAnswer {
         let ending = Ending { cut, is_stopped, at: now() };
         let mut transcript = None;
         let is_audited = self.is_audited;
+        let keeps_items = self.keep.reporter.keeps_items();
         let done = exchange.end(
             &ending,
             out,
             &mut |event: Event<'_>| self.last(event),
-            &mut |answer: &Answer| transcript = is_audited.then(|| Transcript::of(answer)),
+            &mut |answer: &Answer| {
+                transcript = is_audited.then(|| Transcript::of(answer, keeps_items));
+            },
         );
         transcript.into_iter().for_each(|transcript| self.leave_trace(transcript));
         self.answer_events.end();

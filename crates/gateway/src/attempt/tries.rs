@@ -313,10 +313,16 @@ impl Caller {
     fn tell(&self, outcome: &Result<Outcome, ClientError>) {
         let (reason, cause) = match outcome {
             Ok(Outcome::Answer { .. }) => return,
-            Ok(Outcome::Refused(refused)) => (refusal(refused.status), None),
+            Ok(Outcome::Refused(refused)) => {
+                self.state.reporter.refused(Some(&refused.body));
+                (refusal(refused.status), None)
+            }
             // No upstream failed.
             Err(ClientError::Held(_)) => return,
-            Err(error) => (reason(error), Some(error.to_string())),
+            Err(error) => {
+                self.state.reporter.refused(None);
+                (reason(error), Some(error.to_string()))
+            }
         };
         self.state.reporter.tell(&Progress::Failed { reason, cause });
     }

@@ -1,7 +1,7 @@
 //! The bus: requests report each step here once, and metrics, log and traces receive it.
 
 use crate::load::{Pools, Reservation};
-use crate::observe::audit::{Audit, Confirming, Labels, Transcript, draft};
+use crate::observe::audit::{Audit, Confirming, Labels, Question, Transcript, draft, words_of};
 use crate::observe::events::{AnswerEvents, Events, Outbox, Whose};
 use crate::observe::log::Log;
 use crate::observe::metrics::Metrics;
@@ -75,6 +75,7 @@ struct State {
     span: Option<Span>,
     /// The labels of its trace; `None` if it leaves no trace.
     labels: Option<Labels>,
+    question: Question,
     transcript: Transcript,
     /// The memory of the transcript.
     copy: Option<Reservation>,
@@ -100,6 +101,7 @@ impl Reporter {
             summary: Summary::new(at, route),
             span: None,
             labels: None,
+            question: Question::default(),
             transcript: Transcript::default(),
             copy: None,
             why: Why::default(),
@@ -214,6 +216,23 @@ impl Reporter {
         self.bus.audit.is_some() && self.state().labels.is_some()
     }
 
+    /// Whether its trace has the items of request and answer.
+    pub(crate) fn keeps_items(&self) -> bool {
+        self.bus.audit.as_ref().is_some_and(Audit::keeps_items)
+    }
+
+    /// Takes the part of the request that its trace shows.
+    pub(crate) fn asks(&self, question: Question) {
+        self.state().question = question;
+    }
+
+    /// Notes that the provider refused an attempt with this body, or that the attempt ended without an answer.
+    pub(crate) fn refused(&self, body: Option<&[u8]>) {
+        if self.keeps_items() {
+            self.state().question.refusal = body.and_then(words_of);
+        }
+    }
+
     /// Notes the next attempt for the trace's explanation.
     pub(crate) fn goes(&self, way: Way, prepared: Prepared) {
         let mut state = self.state();
@@ -255,9 +274,9 @@ impl Reporter {
 
     fn leave_trace(&self, state: &mut State) {
         if let Some(audit) = &self.bus.audit
-            && let Some(draft) = state.draft(None)
+            && let Some((draft, rooms)) = state.draft(None)
         {
-            audit.take(draft, state.copy.take());
+            audit.take(draft, rooms);
         }
     }
 
@@ -275,8 +294,8 @@ impl Reporter {
         let mut ended = state.summary.clone();
         (ended.outcome, ended.total) = ("completed", ended.age());
         ended.status = status.unwrap_or(ended.status);
-        let draft = state.draft(Some(&ended))?;
-        Some(audit.confirm(draft, state.copy.take()))
+        let (draft, rooms) = state.draft(Some(&ended))?;
+        Some(audit.confirm(draft, rooms))
     }
 
     /// The provider of the answer.
@@ -333,12 +352,15 @@ fn product(agent: &str) -> Option<String> {
 }
 
 impl State {
-    /// The draft of its trace, once. Uses the given summary, else its own as far as it got.
-    fn draft(&mut self, summary: Option<&Summary>) -> Option<TraceDraft> {
+    /// The draft of its trace with its memory, once. Uses the given summary, else its own as far as it got.
+    fn draft(&mut self, summary: Option<&Summary>) -> Option<(TraceDraft, Vec<Reservation>)> {
         let labels = self.labels.take()?;
+        let mut question = std::mem::take(&mut self.question);
+        let rooms = [question.room.take(), self.copy.take()].into_iter().flatten().collect();
         let (transcript, why) =
             (std::mem::take(&mut self.transcript), std::mem::take(&mut self.why));
-        Some(draft(summary.unwrap_or(&self.summary), labels, transcript, why))
+        let summary = summary.unwrap_or(&self.summary);
+        Some((draft(summary, labels, question, transcript, why), rooms))
     }
 
     fn client(&self) -> Option<&str> {

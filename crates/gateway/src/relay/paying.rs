@@ -4,15 +4,17 @@ use crate::attempt::tries::Caller;
 use crate::identify::keys::Pass;
 use crate::models::route::{OnDisconnect, Route};
 use crate::names;
-use crate::observe::audit::Labels;
+use crate::observe::audit::{Labels, Question};
 use crate::rejection::Rejection;
 use crate::request::asking::tenant as whose;
 use crate::request::provider_resource::Tap;
 use crate::spending::Asking;
 use crate::state::{RequestState, Stage};
+use thinkthrough_core::content::Speaker;
 use thinkthrough_core::exchange::RequestContext;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::Secret;
+use thinkthrough_store::TraceItems;
 use tokio::sync::watch;
 
 /// The labels of the request's session and turn. Present if the key has budgets, or if the provider may store the
@@ -53,7 +55,21 @@ impl Caller {
         let labels =
             labels.map(|(tenant, secret)| move || Labels::of(tenant, &secret, hint, asked));
         reporter.opened(tenant, (hint, self.is_kept), labels);
+        if reporter.is_audited() {
+            reporter.asks(self.question(asked));
+        }
         Payer(spender)
+    }
+
+    /// The part of the request that its trace shows. If there is no memory for its items, it has none.
+    fn question(&self, asked: &RequestContext<'_>) -> Question {
+        let RequestState { reporter, load, .. } = &*self.state;
+        let effort = asked.reasoning().effort.or(asked.settings().effort.value);
+        let items = reporter.keeps_items().then(|| TraceItems::asked(asked.contents()));
+        let mut room = load.share.reserve();
+        let items = items.filter(|items| room.grow_copy(items.size())).unwrap_or_default();
+        let is_first = asked.contents().iter().all(|content| content.speaker != Speaker::Ai);
+        Question { effort, is_first, items, refusal: None, room: Some(room) }
     }
 
     /// Reserves the amount that this outgoing body may spend; `None` stands for the caller's own bytes. Returns true

@@ -1,11 +1,11 @@
-//! The payload of journal entries: the rows that the database will store. Records are sealed and have their keys, and
-//! traces are masked.
+//! The payload of journal entries: the rows that the database will store. Records are sealed and have their keys;
+//! traces are masked, and their items sealed.
 //!
 //! These functions only work on bytes.
 
 use super::format::Kind;
 use crate::ledger_row::SliceRow;
-use crate::row::{NewRecord, TraceRow};
+use crate::row::{NewRecord, SealedItems, TraceRow};
 use thinkthrough_limits::Unheard;
 
 /// A row that is stored in a journal before the database.
@@ -48,6 +48,8 @@ impl Journaled for TraceRow {
             out.push(u8::from(number.is_some()));
             out.extend(number.unwrap_or_default().to_le_bytes());
         }
+        put_some(out, self.items.as_ref().map(|items| items.sealed.as_slice()));
+        out.extend(self.items.as_ref().map_or(0, |items| items.key_id).to_le_bytes());
     }
 
     fn read(bytes: &[u8]) -> Option<Self> {
@@ -66,7 +68,10 @@ impl Journaled for TraceRow {
                 [_] => None,
             }
         })?;
-        rest.is_empty().then(|| TraceRow::of(texts, numbers, maybe))
+        let sealed = take_some(&mut rest)?.map(<[u8]>::to_vec);
+        let key_id = u32::from_le_bytes(chunk(&mut rest)?);
+        let items = sealed.map(|sealed| SealedItems { key_id, sealed });
+        rest.is_empty().then(|| TraceRow { items, ..TraceRow::of(texts, numbers, maybe) })
     }
 }
 
@@ -214,8 +219,11 @@ mod tests {
         #[test]
         fn a_trace_that_was_put_is_read_and_a_part_of_it_is_nothing(
             texts: [String; 11], numbers: [i64; 5], maybe: [Option<i64>; 4],
+            items: Option<(u32, Vec<u8>)>,
         ) {
-            let (mut bytes, row) = (Vec::new(), TraceRow::of(texts, numbers, maybe));
+            let items = items.map(|(key_id, sealed)| SealedItems { key_id, sealed });
+            let (mut bytes, row) =
+                (Vec::new(), TraceRow { items, ..TraceRow::of(texts, numbers, maybe) });
             row.put(&mut bytes);
             prop_assert_eq!(TraceRow::read(&bytes), Some(row));
             for cut in 0..bytes.len() {
@@ -232,6 +240,7 @@ mod tests {
             let mut bytes = [count(2), count(1), count(0)].concat();
             [&id, &more].into_iter().for_each(|text| put_bytes(&mut bytes, text.as_bytes()));
             bytes.extend(7_i64.to_le_bytes());
+            bytes.extend([0; 5]);
             let row = TraceRow { id: id.clone(), tenant: more.clone(), created_at: 7, ..TraceRow::default() };
             prop_assert_eq!(TraceRow::read(&bytes), Some(row.clone()));
             // A newer version writes one more text after the known ones.
@@ -240,6 +249,7 @@ mod tests {
             row.texts().into_iter().for_each(|text| put_bytes(&mut bytes, text.as_bytes()));
             put_bytes(&mut bytes, more.as_bytes());
             bytes.extend(7_i64.to_le_bytes());
+            bytes.extend([0; 5]);
             prop_assert_eq!(TraceRow::read(&bytes), Some(row));
         }
 

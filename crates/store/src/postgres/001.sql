@@ -165,6 +165,18 @@ CREATE TABLE reasoning_traces (
     cost_micro_usd BIGINT
 );
 
+-- The question, tool calls and results, and the refusal of a trace, sealed with the tenant's data key. No search reads
+-- them. They go with their trace.
+CREATE TABLE trace_items (
+    trace TEXT PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    key_id BIGINT NOT NULL,
+    sealed BYTEA NOT NULL
+);
+
+-- Sealed bytes do not shrink.
+ALTER TABLE trace_items ALTER COLUMN sealed SET STORAGE EXTERNAL;
+
 CREATE INDEX traces_by_session ON reasoning_traces (session_key, created_at);
 CREATE INDEX traces_by_run ON reasoning_traces (run_id);
 CREATE INDEX traces_by_model ON reasoning_traces (model, created_at);
@@ -275,10 +287,19 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION trace_items_go() RETURNS TRIGGER
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+    DELETE FROM trace_items WHERE trace IN (SELECT id FROM removed);
+    RETURN NULL;
+END $$;
+
 CREATE TRIGGER trace_summed AFTER UPDATE ON reasoning_traces
     REFERENCING OLD TABLE AS before NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION trace_sessions_grow();
 CREATE TRIGGER trace_removed AFTER DELETE ON reasoning_traces
     REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION trace_sessions_shrink();
+CREATE TRIGGER trace_items_removed AFTER DELETE ON reasoning_traces
+    REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION trace_items_go();
 
 -- What is spent of budgets, and who holds slices of the rest. A row is one budget: of a session, a turn, a task, a day or
 -- a key of the gateway. Its name is a digest, and its body a ledger as the core writes it; whoever changes it counts up
@@ -305,7 +326,7 @@ BEGIN
         EXECUTE format('CREATE POLICY one_tenant ON %I USING '
             '((SELECT current_setting(''thinkthrough.tenant'', true)) IN (''*'', ''nr:'' || tenant))', it);
     END LOOP;
-    FOREACH it IN ARRAY ARRAY['reasoning_traces', 'trace_session', 'ledger'] LOOP
+    FOREACH it IN ARRAY ARRAY['reasoning_traces', 'trace_items', 'trace_session', 'ledger'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', it);
         EXECUTE format('CREATE POLICY one_tenant ON %I USING '
             '((SELECT current_setting(''thinkthrough.tenant'', true)) IN (''*'', ''name:'' || tenant))', it);

@@ -20,6 +20,7 @@ mod search;
 mod tenants;
 mod threads;
 mod tls;
+mod trace_items;
 mod traces;
 mod wall;
 

@@ -27,13 +27,21 @@ impl Postgres {
             "WITH {}, added AS (\
                  INSERT INTO reasoning_traces ({}) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, \
                      $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) \
-                 ON CONFLICT DO NOTHING) \
+                 ON CONFLICT DO NOTHING), \
+             items AS (\
+                 INSERT INTO trace_items (trace, tenant, key_id, sealed) \
+                 SELECT * FROM unnest($21, $22, $23, $24) ON CONFLICT DO NOTHING) \
              SELECT version FROM before",
             numbering.sql(),
             TraceRow::COLUMNS
         );
         let (text, number) = (Type::TEXT_ARRAY, Type::INT8_ARRAY);
-        let values: [Value<'_>; 20] = [
+        let with_items = || rows().filter_map(|row| Some((row, row.items.as_ref()?)));
+        let item_texts =
+            |of: fn(&TraceRow) -> &String| with_items().map(|it| of(it.0)).collect::<Vec<_>>();
+        let key_ids: Vec<i64> = with_items().map(|(_, items)| items.key_id.into()).collect();
+        let sealed: Vec<&[u8]> = with_items().map(|(_, items)| items.sealed.as_slice()).collect();
+        let values: [Value<'_>; 24] = [
             (&texts(|it| &it.id), text.clone()),
             (&texts(|it| &it.tenant), text.clone()),
             (&texts(|it| &it.session), text.clone()),
@@ -52,8 +60,12 @@ impl Postgres {
             (&maybe(|it| it.input_tokens), number.clone()),
             (&maybe(|it| it.output_tokens), number.clone()),
             (&maybe(|it| it.cached_tokens), number.clone()),
-            (&texts(|it| &it.why), text),
-            (&maybe(|it| it.cost), number),
+            (&texts(|it| &it.why), text.clone()),
+            (&maybe(|it| it.cost), number.clone()),
+            (&item_texts(|it| &it.id), text.clone()),
+            (&item_texts(|it| &it.tenant), text),
+            (&key_ids, number),
+            (&sealed, Type::BYTEA_ARRAY),
         ];
         let found = self.query_on(&self.inner.writing, &sql, &values).await?;
         let before = self.before(found.first())?;
@@ -126,10 +138,16 @@ impl Postgres {
         let rows = self.query_for(whose(&filter), &sql, &values).await?;
         let sessions = rows.iter().map(|row| {
             let mut numbers = [0; 6];
-            for (column, number) in (4..).zip(&mut numbers) {
+            for (column, number) in (5..).zip(&mut numbers) {
                 *number = get(row, column, at)?;
             }
-            let texts = [get(row, 0, at)?, get(row, 1, at)?, get(row, 2, at)?, get(row, 3, at)?];
+            let texts = [
+                get(row, 0, at)?,
+                get(row, 1, at)?,
+                get(row, 2, at)?,
+                get(row, 3, at)?,
+                get(row, 4, at)?,
+            ];
             Ok(SessionRow { texts, numbers })
         });
         sessions.collect()
@@ -280,6 +298,7 @@ impl Postgres {
             cached_tokens: get(row, 17, at)?,
             why: get(row, 18, at)?,
             cost: get(row, 19, at)?,
+            items: None,
         })
     }
 }

@@ -165,6 +165,15 @@ CREATE INDEX traces_by_model ON reasoning_traces (model, created_at);
 CREATE INDEX traces_by_time ON reasoning_traces (created_at);
 CREATE INDEX traces_of_tenant ON reasoning_traces (tenant, created_at);
 
+-- The question, tool calls and results, and the refusal of a trace, sealed with the tenant's data key. No search reads
+-- them. They go with their trace.
+CREATE TABLE trace_items (
+    trace TEXT PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    key_id INTEGER NOT NULL,
+    sealed BLOB NOT NULL
+) STRICT;
+
 -- The words of rows up to this number are indexed (`words.rs`), behind the table, so that nobody waits for it.
 CREATE TABLE trace_indexed (up_to INTEGER NOT NULL);
 INSERT INTO trace_indexed VALUES (0);
@@ -228,6 +237,7 @@ END;
 -- Of a row that is in neither nothing is taken back. A sign before a column keeps the planner away from an index that
 -- begins with it.
 CREATE TRIGGER trace_removed AFTER DELETE ON reasoning_traces BEGIN
+    DELETE FROM trace_items WHERE trace = old.id;
     UPDATE trace_session SET
         requests = requests - 1,
         reasoning_tokens = reasoning_tokens - min(old.reasoning_tokens, 1099511627776),

@@ -15,6 +15,7 @@ mod schema;
 mod sums;
 mod tenants;
 mod threads;
+mod trace_items;
 mod traces;
 mod version;
 mod wal;

@@ -1,5 +1,6 @@
 //! Traces in a file.
 
+use super::trace_items::add as add_items;
 use super::{Safety, Sqlite, log, words};
 use crate::error::StoreError;
 use crate::row::{Bound, SessionRow, TraceRow, conditions};
@@ -241,7 +242,7 @@ fn add(connection: &Connection, row: &TraceRow) -> rusqlite::Result<()> {
         row.why,
         row.cost,
     ])?;
-    Ok(())
+    add_items(connection, row)
 }
 
 fn trace(row: &Row<'_>) -> rusqlite::Result<TraceRow> {
@@ -266,6 +267,7 @@ fn trace(row: &Row<'_>) -> rusqlite::Result<TraceRow> {
         cached_tokens: row.get(17)?,
         why: text(row, 18)?,
         cost: row.get(19)?,
+        items: None,
     })
 }
 
@@ -276,16 +278,13 @@ pub(super) fn text(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
     Ok(String::from_utf8_lossy(bytes).into_owned())
 }
 
-fn texts(row: &Row<'_>) -> rusqlite::Result<[String; 4]> {
-    Ok([text(row, 0)?, text(row, 1)?, text(row, 2)?, text(row, 3)?])
-}
-
 fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
     let mut numbers = [0; 6];
-    for (at, number) in (4..).zip(&mut numbers) {
+    for (at, number) in (5..).zip(&mut numbers) {
         *number = row.get(at)?;
     }
-    Ok(SessionRow { texts: texts(row)?, numbers })
+    let texts = [text(row, 0)?, text(row, 1)?, text(row, 2)?, text(row, 3)?, text(row, 4)?];
+    Ok(SessionRow { texts, numbers })
 }
 
 fn rows(

@@ -74,10 +74,9 @@ impl Store {
     /// The keys of a tenant. Creates the tenant if it does not exist.
     pub(crate) async fn keys_or_new(&self, tenant: &Tenant) -> Result<Arc<TenantKeys>, StoreError> {
         let known = self.keys(tenant).await?;
-        let told = self.made().remove(tenant.as_str());
-        let keys = match known {
-            Some(keys) => keys,
-            None => Box::pin(self.add(tenant, told.clone())).await?,
+        let (keys, told) = match known {
+            Some(keys) => (keys, self.made().remove(tenant.as_str())),
+            None => Box::pin(self.add_once(tenant)).await?,
         };
         // If another process created the tenant first, digests under our key are useless.
         match told {
@@ -88,9 +87,33 @@ impl Store {
         }
     }
 
-    /// Adds a tenant with this look-up key, or with a random one.
-    async fn add(&self, tenant: &Tenant, told: Option<Key>) -> Result<Arc<TenantKeys>, StoreError> {
-        let lookup = told.map_or_else(|| self.random_key(), Ok)?;
+    /// Adds a tenant, unless another task added it meanwhile. Also returns the look-up key that it was told before, if
+    /// any: a record and a trace may come together, and digests under that key exist already.
+    async fn add_once(
+        &self,
+        tenant: &Tenant,
+    ) -> Result<(Arc<TenantKeys>, Option<Key>), StoreError> {
+        let _adding = self.inner.adding.lock().await;
+        let known = self.keys(tenant).await?;
+        let random = self.random_key()?;
+        let (told, lookup) = {
+            let mut made = self.made();
+            let told = made.get(tenant.as_str()).cloned();
+            // Requests that come meanwhile look up their records by the same key.
+            let lookup = told.clone().unwrap_or(random);
+            made.insert(tenant.as_str().to_owned(), lookup.clone());
+            (told, lookup)
+        };
+        let keys = match known {
+            Some(keys) => keys,
+            None => self.add(tenant, lookup).await?,
+        };
+        self.made().remove(tenant.as_str());
+        Ok((keys, told))
+    }
+
+    /// Adds a tenant with this look-up key.
+    async fn add(&self, tenant: &Tenant, lookup: Key) -> Result<Arc<TenantKeys>, StoreError> {
         for _ in 0..TRIES {
             let master = self.inner.master.get();
             let locked = TenantKeys::lock(tenant, &lookup, &master);
@@ -120,6 +143,10 @@ impl Store {
         }
         if let Some(lookup) = made.get(tenant.as_str()) {
             return Ok(lookup.clone());
+        }
+        // Another task may have added the tenant just now.
+        if let Some(keys) = self.at_hand(tenant) {
+            return Ok(keys.lookup.clone());
         }
         if made.len() >= MADE {
             made.clear();

@@ -54,6 +54,7 @@ mod talk;
 mod timing;
 mod tls;
 mod trace_counts;
+mod trace_items;
 mod trace_search;
 mod trace_sessions;
 mod traces;

@@ -61,6 +61,8 @@ fn summed(all: &[Trace]) -> Vec<TraceSession> {
             reasoning_tokens: total(|it| it.reasoning_tokens),
             total_tokens: total(|it| it.total_tokens),
             duration: total(|it| it.duration),
+            title: None,
+            client: None,
         }
     };
     let mut summed: Vec<_> = sessions.into_iter().map(sum).collect();

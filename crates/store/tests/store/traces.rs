@@ -37,6 +37,7 @@ pub(crate) fn trace(id: &str, at: u64, thought: &str, answer: &str) -> NewTrace 
         answer: masked(answer),
         metadata: masked("{}"),
         why: Masked::fixed(""),
+        items: None,
         numbers: TraceNumbers { created_at: at, ..TraceNumbers::default() },
         state: TraceState::Whole,
     }
@@ -351,6 +352,8 @@ async fn sessions_are_listed_by_their_newest_trace_and_page_by_page(folder: Fold
         reasoning_tokens: 6,
         total_tokens: 20,
         duration: 14,
+        title: None,
+        client: None,
     };
     assert_eq!(one, expected);
     let rest = traces.sessions(page(9, Some((5, "b")), None)).await.unwrap();

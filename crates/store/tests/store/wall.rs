@@ -2,6 +2,7 @@
 
 use super::server::connect;
 use super::talk::Talk;
+use super::trace_items::with_items;
 use super::traces::{ids, trace};
 use super::{Folder, question, titled};
 use thinkthrough_core::plane::Tenant;
@@ -50,7 +51,7 @@ async fn count(client: &Client, table: &str) -> i64 {
     client.query_one(&sql, &[]).await.unwrap().get(0)
 }
 
-const TABLES: [&str; 15] = [
+const TABLES: [&str; 16] = [
     "tenant",
     "data_key",
     "conversation",
@@ -62,6 +63,7 @@ const TABLES: [&str; 15] = [
     "response",
     "fact",
     "reasoning_traces",
+    "trace_items",
     "trace_session",
     "ledger",
     "gateway_key",
@@ -81,7 +83,7 @@ async fn t_10_a_statement_that_names_no_tenant_sees_no_row() {
         let mut talk = Talk::new(&store, tenant, "x");
         talk.turn("one", "hm", "first").await;
         assert_eq!(talk.restored().await, 1);
-        let new = NewTrace { tenant: tenant.clone(), ..trace(id, 5, "a zebra", "") };
+        let new = NewTrace { tenant: tenant.clone(), ..with_items(id, 5, "why?") };
         store.traces().add(vec![new]).await.unwrap();
         store.gateway_keys().create(tenant.as_str()).await.unwrap();
     }
@@ -98,16 +100,16 @@ async fn t_10_a_statement_that_names_no_tenant_sees_no_row() {
         .unwrap()
         .get(0);
     for (word, expected) in [
-        ("name:alice", [1, 0, 1, 0]),
-        ("*", [2, 2, 2, 1]),
-        (&format!("nr:{nr}"), [0, 1, 0, 0]),
-        ("name:carol", [0, 0, 0, 0]),
+        ("name:alice", [1, 1, 0, 1, 0]),
+        ("*", [2, 2, 2, 2, 1]),
+        (&format!("nr:{nr}"), [0, 0, 1, 0, 0]),
+        ("name:carol", [0, 0, 0, 0, 0]),
     ] {
         let transaction = client.transaction().await.unwrap();
         transaction.batch_execute(&say(word)).await.unwrap();
         let own = transaction.client();
         let mut seen = Vec::new();
-        for table in ["reasoning_traces", "record", "gateway_key", "install"] {
+        for table in ["reasoning_traces", "trace_items", "record", "gateway_key", "install"] {
             seen.push(count(own, table).await);
         }
         assert_eq!(seen, expected, "{word}");
@@ -143,8 +145,10 @@ async fn behind_the_wall_everything_works() {
                 assert_eq!(talk.restored().await, turn + 1);
             }
             let id = format!("{n:02}");
-            let new = NewTrace { tenant: tenant.clone(), ..trace(&id, n, "a zebra", "") };
+            let new = NewTrace { tenant: tenant.clone(), ..with_items(&id, n, "why?") };
             store.traces().add(vec![new]).await.unwrap();
+            let kept = store.traces().get(&id).await.unwrap().unwrap();
+            assert_eq!(kept.items.title().as_deref(), Some("why?"));
             let its =
                 TraceFilter { tenant: Some(tenant.as_str().to_owned()), ..TraceFilter::default() };
             for one in store.traces().list(its).await.unwrap() {

@@ -30,6 +30,7 @@ const FILES: &[File] = files! {
     "/viewer/elements.js" SCRIPT "viewer/elements.js"
     "/viewer/events.js" SCRIPT "viewer/events.js"
     "/viewer/house.js" SCRIPT "viewer/house.js"
+    "/viewer/items.js" SCRIPT "viewer/items.js"
     "/viewer/live.js" SCRIPT "viewer/live.js"
     "/viewer/markdown.js" SCRIPT "viewer/markdown.js"
     "/viewer/paged.js" SCRIPT "viewer/paged.js"

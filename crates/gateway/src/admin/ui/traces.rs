@@ -195,6 +195,8 @@ fn session(w: &mut Writer, it: &TraceSession) {
     w.object(|w| {
         w.field_str("session", &it.session);
         w.field_str("tenant", &it.tenant);
+        w.str_or_null("title", it.title.as_deref());
+        w.str_or_null("client", it.client.as_deref());
         w.key("models").array(|w| it.models.iter().for_each(|model| w.str(model)));
         for (name, number) in [
             ("last", it.last),

@@ -7,11 +7,13 @@
 
 mod confirming;
 mod labels;
+mod question;
 mod recorder;
 mod transcript;
 
 pub(crate) use confirming::Confirming;
 pub(crate) use labels::Labels;
+pub(crate) use question::{Question, words_of};
 pub(crate) use transcript::Transcript;
 
 use crate::load::{FairPool, Holder, Reservation, Room};
@@ -22,11 +24,13 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use thinkthrough_core::plane::Tenant;
+use thinkthrough_core::settings::Effort;
 use thinkthrough_core::why::Why;
 use thinkthrough_json::{Raw, Writer};
 use thinkthrough_mask::Masker;
 use thinkthrough_store::{
-    DraftText, EarlyTraces, TraceCount, TraceDraft, TraceNumbers, TracePlace, TraceState, Traces,
+    DraftText, EarlyTraces, TraceContent, TraceCount, TraceDraft, TraceNumbers, TracePlace,
+    TraceState, Traces,
 };
 use tokio::sync::{Notify, mpsc};
 
@@ -63,6 +67,7 @@ struct Inner {
     /// Counts traces with a text that could not be masked.
     broken: Counter,
     find: FindTraces,
+    content: TraceContent,
     /// The pool for masking texts.
     masking: OnceLock<FairPool>,
 }
@@ -83,7 +88,7 @@ struct Draft {
     /// Its bytes.
     size: usize,
     /// Its memory, until the store has the trace.
-    _room: Option<Reservation>,
+    _rooms: Vec<Reservation>,
 }
 
 /// The place of a trace.
@@ -110,7 +115,7 @@ impl Place {
 impl Audit {
     /// Begins to take traces; the task ends with the last handle.
     #[must_use]
-    pub fn start(find: FindTraces) -> Self {
+    pub fn start(find: FindTraces, content: TraceContent) -> Self {
         let (drafts, taken) = mpsc::channel(ROOM);
         let waiting = Waiting {
             drafts: HashMap::new(),
@@ -124,11 +129,17 @@ impl Audit {
             waiting: Mutex::new(waiting),
             broken: Counter::default(),
             find,
+            content,
             masking: OnceLock::new(),
         });
         let hurry = Arc::clone(&inner.hurry);
         tokio::spawn(run(taken, hurry, Recorder::new(Arc::downgrade(&inner))));
         Audit { inner }
+    }
+
+    /// Whether traces have the items of their requests and answers.
+    pub(crate) fn keeps_items(&self) -> bool {
+        self.inner.content == TraceContent::Turn
     }
 
     /// Sets the pool in which texts are masked.
@@ -187,7 +198,7 @@ impl Audit {
     }
 
     /// Takes a trace with its memory, if there is room.
-    pub(crate) fn take(&self, draft: TraceDraft, room: Option<Reservation>) {
+    pub(crate) fn take(&self, draft: TraceDraft, rooms: Vec<Reservation>) {
         let (id, tenant) = (draft.id.clone(), draft.tenant.as_str().to_owned());
         let size = draft.size();
         {
@@ -196,7 +207,7 @@ impl Audit {
             if is_full || !waiting.room.take(&Holder::Tenant(tenant.clone()), size) {
                 return waiting.drop_one(id, tenant);
             }
-            waiting.drafts.insert(id.clone(), Draft { tenant, size, _room: room });
+            waiting.drafts.insert(id.clone(), Draft { tenant, size, _rooms: rooms });
         }
         if self.inner.drafts.try_send(draft).is_err() {
             self.waiting().lose(&id);
@@ -204,9 +215,9 @@ impl Audit {
     }
 
     /// Takes a trace, and reports its place as soon as it is safe.
-    pub(crate) fn confirm(&self, draft: TraceDraft, room: Option<Reservation>) -> Confirming {
+    pub(crate) fn confirm(&self, draft: TraceDraft, rooms: Vec<Reservation>) -> Confirming {
         let (id, tenant) = (draft.id.clone(), draft.tenant.as_str().to_owned());
-        self.take(draft, room);
+        self.take(draft, rooms);
         self.inner.hurry.notify_one();
         Confirming::of(self.clone(), tenant, id)
     }
@@ -289,12 +300,19 @@ impl fmt::Debug for Audit {
 pub(crate) fn draft(
     summary: &Summary,
     labels: Labels,
+    question: Question,
     transcript: Transcript,
     why: Why,
 ) -> TraceDraft {
     let settled = summary.said.as_ref().map(|said| said.settled.clone()).unwrap_or_default();
     let count = TraceCount::of(&settled);
-    let metadata = metadata(summary, &transcript, count);
+    let metadata = metadata(summary, (&question, &transcript), count);
+    let state = state_of(summary);
+    let Question { mut items, refusal, .. } = question;
+    items.append(transcript.items);
+    if let Some(words) = refusal.filter(|_| state == TraceState::Failed) {
+        items.add_refusal(&words);
+    }
     let numbers = TraceNumbers {
         cost: summary.cost(&settled.usage),
         duration: u64::try_from(summary.total.as_millis()).unwrap_or(u64::MAX),
@@ -314,8 +332,9 @@ pub(crate) fn draft(
         answer: DraftText { text: transcript.answer.text, is_cut: transcript.answer.is_cut },
         metadata,
         why,
+        items,
         numbers,
-        state: state_of(summary),
+        state,
     }
 }
 
@@ -332,11 +351,19 @@ pub(crate) fn state_of(summary: &Summary) -> TraceState {
 }
 
 /// Further facts about the request. Only names in them come from persons or models.
-fn metadata(summary: &Summary, transcript: &Transcript, count: TraceCount) -> Raw {
+fn metadata(
+    summary: &Summary,
+    (question, transcript): (&Question, &Transcript),
+    count: TraceCount,
+) -> Raw {
     Raw::build(|w| {
         w.object(|w| {
             w.field_str("route", summary.route);
             w.field_str("asked", &summary.model);
+            w.opt_str("effort", question.effort.map(Effort::as_str));
+            if question.is_first {
+                w.field_bool("begins", true);
+            }
             w.opt_str("client", summary.client.as_deref());
             w.field_str("outcome", summary.outcome);
             w.field_u64("status", summary.status.into());

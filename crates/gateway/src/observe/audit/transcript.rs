@@ -2,6 +2,8 @@
 
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, Thinking};
+use thinkthrough_core::problem::ProblemCode;
+use thinkthrough_store::TraceItems;
 
 /// The most bytes of a text. The trace says if there were more. Traces are for people; the thoughts for models are
 /// stored whole elsewhere.
@@ -14,6 +16,8 @@ pub(crate) struct Transcript {
     pub(crate) answer: Bounded,
     /// The bytes of thoughts that only their provider can read.
     pub(crate) sealed: u64,
+    /// Its calls, and the error that it ended with.
+    pub(crate) items: TraceItems,
 }
 
 /// A text up to a limit.
@@ -55,9 +59,15 @@ impl Bounded {
 }
 
 impl Transcript {
-    /// The texts of an answer. Further choices follow, each after a line with its number.
-    pub(crate) fn of(answer: &Answer) -> Self {
+    /// The texts of an answer, and its items if `keeps_items`. Further choices follow, each after a line with its number.
+    pub(crate) fn of(answer: &Answer, keeps_items: bool) -> Self {
         let mut all = Self::first(&answer.blocks);
+        let errors = answer.problems.iter().filter(|it| it.code == ProblemCode::UpstreamError);
+        if keeps_items {
+            all.items.add_calls(&answer.blocks);
+            answer.choices.iter().for_each(|further| all.items.add_calls(&further.blocks));
+            errors.for_each(|error| all.items.add_refusal(&error.message));
+        }
         for (index, further) in (1..).zip(&answer.choices) {
             let further = Self::first(&further.blocks);
             all.thought.join(index, &further.thought);
@@ -96,7 +106,7 @@ impl Transcript {
 
     /// The bytes of its texts.
     pub(crate) fn size(&self) -> usize {
-        self.thought.text.len() + self.answer.text.len()
+        self.thought.text.len() + self.answer.text.len() + self.items.size()
     }
 }
 
@@ -131,7 +141,7 @@ mod tests {
             thought("two", None),
             Block::text("id"),
         ];
-        let transcript = Transcript::of(&said(blocks));
+        let transcript = Transcript::of(&said(blocks), true);
         assert_eq!((transcript.thought.text.as_str(), transcript.sealed), ("one\n\ntwo", 0));
         assert_eq!(transcript.answer.text, "said");
     }
@@ -141,7 +151,7 @@ mod tests {
         let sealed =
             Thinking { encrypted_content: Some("12345".into()), ..Thinking::new("", "summary") };
         let blocks = [thought("", Some("abc")), Block::Thinking(sealed)];
-        let transcript = Transcript::of(&said(blocks));
+        let transcript = Transcript::of(&said(blocks), true);
         assert_eq!((transcript.thought.text.as_str(), transcript.sealed), ("", 8));
     }
 
@@ -150,9 +160,9 @@ mod tests {
         let signature = Some("123".to_owned());
         let call = ToolCall { signature: signature.clone(), ..ToolCall::new(None, "f") };
         let blocks = [Block::ToolCall(call), Block::Text(Text { signature, ..Text::new("") })];
-        assert_eq!(Transcript::of(&said(blocks.clone())).sealed, 6);
+        assert_eq!(Transcript::of(&said(blocks.clone()), true).sealed, 6);
         let [call, text] = blocks;
-        assert_eq!(Transcript::of(&said([thought("shown", None), call, text])).sealed, 0);
+        assert_eq!(Transcript::of(&said([thought("shown", None), call, text]), true).sealed, 0);
     }
 
     #[test]
@@ -162,7 +172,7 @@ mod tests {
             said([thought("", Some("abc"))]),
             said([Block::text("last")]),
         ];
-        let transcript = Transcript::of(&Answer { choices, ..said([Block::text("first")]) });
+        let transcript = Transcript::of(&Answer { choices, ..said([Block::text("first")]) }, true);
         assert_eq!(transcript.answer.text, "first\n\n[choice 1]\nsecond\n\n[choice 3]\nlast");
         assert_eq!((transcript.thought.text.as_str(), transcript.sealed), ("", 3));
     }
@@ -170,7 +180,7 @@ mod tests {
     #[test]
     fn all_texts_have_an_end() {
         let long = || said([Block::text("ä".repeat(MOST / 4 + 1))]);
-        let transcript = Transcript::of(&Answer { choices: vec![long(), long()], ..long() });
+        let transcript = Transcript::of(&Answer { choices: vec![long(), long()], ..long() }, true);
         let Bounded { text, is_cut } = &transcript.answer;
         assert!(*is_cut && text.len() <= MOST && text.len() > MOST - 2);
         assert_eq!(transcript.size(), text.len());

@@ -1,0 +1,115 @@
+//! Seals the items of traces for their place, and opens them.
+//!
+//! They are sealed before they reach a journal, with the tenant's data key. A trace whose tenant has no key in time is
+//! stored without its items: no trace waits for a store that does not answer.
+
+use crate::error::StoreError;
+use crate::row::{ItemsRow, SealedItems, TraceRow};
+use crate::seal::{Kind, bind};
+use crate::store::Store;
+use crate::trace::{NewTrace, Trace, TraceState};
+use crate::trace_items::TraceItems;
+use crate::traces::Traces;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use thinkthrough_core::plane::{Masked, Tenant};
+use thinkthrough_json::{Raw, Writer};
+use tokio::time::{Instant, timeout_at};
+
+/// The longest wait of one batch of traces for the keys of all its tenants.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+impl Store {
+    /// The rows of these traces, with sealed items.
+    pub(crate) async fn trace_rows(&self, traces: Vec<NewTrace>) -> Vec<TraceRow> {
+        let until = Instant::now() + PATIENCE;
+        let mut rows = Vec::with_capacity(traces.len());
+        for trace in traces {
+            let items = match trace.items.as_ref().filter(|items| !items.get().is_empty()) {
+                Some(items) => timeout_at(until, self.seal_items(&trace, items)).await,
+                None => Ok(None),
+            };
+            let items = items.ok().flatten();
+            rows.push(TraceRow { items, ..TraceRow::from(trace) });
+        }
+        rows
+    }
+
+    async fn seal_items(
+        &self,
+        trace: &NewTrace,
+        items: &Masked<TraceItems>,
+    ) -> Option<SealedItems> {
+        // Anyone can make up a credential. Only an answer proves that the provider accepts it.
+        let is_proven = !trace.tenant.is_credential() || trace.state != TraceState::Failed;
+        let keys = match is_proven {
+            true => self.keys_or_new(&trace.tenant).await.ok()?,
+            false => self.keys(&trace.tenant).await.ok()??,
+        };
+        let (key_id, key) = keys.current()?;
+        let mut w = Writer::new();
+        items.get().write(&mut w);
+        let sealed = key.seal(w.finish(), &place(&trace.tenant, &trace.id)).ok()?;
+        Some(SealedItems { key_id, sealed })
+    }
+
+    /// Opens the items of a row. Returns `None` if the tenant was erased, or if the row is not the one that was sealed.
+    async fn open_items(&self, row: &ItemsRow) -> Result<Option<TraceItems>, StoreError> {
+        let (Ok(tenant), Some(items)) = (Tenant::stored(&row.tenant), &row.items) else {
+            return Ok(None);
+        };
+        let keys = match self.keys(&tenant).await {
+            Err(StoreError::Damaged { .. }) => None,
+            keys => keys?,
+        };
+        let Some(keys) = keys else { return Ok(None) };
+        let keys = self.keys_with(keys, &tenant, std::iter::once(items.key_id)).await?;
+        let key = keys.data(items.key_id);
+        let plain = key.and_then(|key| key.open(&items.sealed, &place(&tenant, &row.trace)).ok());
+        Ok(plain.and_then(|plain| TraceItems::read(&plain)))
+    }
+}
+
+impl Traces {
+    /// Reads the items of these traces.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn read_items(&self, traces: &mut [Trace]) -> Result<(), StoreError> {
+        let first = traces.first().map(|trace| trace.tenant.clone());
+        let tenant = first.filter(|first| traces.iter().all(|trace| trace.tenant == *first));
+        let ids = traces.iter().map(|trace| trace.id.clone()).collect();
+        let mut found = self.items_of(tenant, ids).await?;
+        for trace in traces {
+            trace.items = found.remove(&trace.id).map(|(items, _)| items).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// The items of the traces with these ids, and the client's program. `tenant` is the owner of all of them.
+    pub(crate) async fn items_of(
+        &self,
+        tenant: Option<String>,
+        ids: Vec<String>,
+    ) -> Result<HashMap<String, (TraceItems, Option<String>)>, StoreError> {
+        let store = self.store();
+        let mut found = HashMap::new();
+        for row in store.backend().trace_items(tenant, ids).await? {
+            let items = store.open_items(&row).await?.unwrap_or_default();
+            let client = Raw::parse(&row.metadata).ok();
+            let client = client.and_then(|raw| raw.doc().root().string("client"));
+            found.insert(row.trace, (items, client));
+        }
+        Ok(found)
+    }
+}
+
+/// The rows of traces without their items, for a journal that is written before the store is open.
+pub(crate) fn bare_rows(traces: Vec<NewTrace>) -> Vec<Arc<TraceRow>> {
+    traces.into_iter().map(|trace| Arc::new(TraceRow::from(trace))).collect()
+}
+
+fn place(tenant: &Tenant, trace: &str) -> Vec<u8> {
+    bind(Kind::TraceItems, &[tenant.as_str(), trace], &[])
+}
