@@ -2,8 +2,8 @@
 //!
 //! `cargo run --example convert_a_request`
 
-use thinkthrough_core::wire::{self, Dialect};
-use thinkthrough_json::Doc;
+use thinkthrough::json::Doc;
+use thinkthrough::wire::{self, Dialect};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let body = r#"{"model":"m","messages":[{"role":"system","content":"Be brief."},

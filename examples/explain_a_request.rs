@@ -2,12 +2,10 @@
 //!
 //! `cargo run --example explain_a_request`
 
-use thinkthrough_core::content::{Block, Content, Speaker, Thinking};
-use thinkthrough_core::decision::{Action, Why};
-use thinkthrough_core::exchange::build;
-use thinkthrough_core::provider::Target;
-use thinkthrough_core::request::Request;
-use thinkthrough_core::settings::Resolved;
+use thinkthrough::content::{Block, Content, Request, Speaker, Thinking};
+use thinkthrough::exchange::{Action, Why, build};
+use thinkthrough::model::Target;
+use thinkthrough::settings::Resolved;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let target = Target::built_in("deepseek", Some("chat-completions"), "deepseek-r1")?;

@@ -2,9 +2,8 @@
 //!
 //! `cargo run --example keep_a_history`
 
-use thinkthrough_core::content::{Block, Content, Speaker, Thinking};
-use thinkthrough_core::shape::{read_content, write_content};
-use thinkthrough_json::{Doc, Raw};
+use thinkthrough::content::{Block, Content, Speaker, Thinking, read_content, write_content};
+use thinkthrough::json::{Doc, Raw};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let thought =

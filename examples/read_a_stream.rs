@@ -2,9 +2,8 @@
 //!
 //! `cargo run --example read_a_stream`
 
-use thinkthrough_core::event::{Event, Fold, Tee};
-use thinkthrough_core::read::{Form, Reader};
-use thinkthrough_core::wire::{self, Dialect};
+use thinkthrough::read::{Event, Fold, Form, Reader, Tee};
+use thinkthrough::wire::{self, Dialect};
 
 const STREAM: &str = r#"data: {"choices":[{"delta":{"reasoning_content":"Two and two "}}]}
 

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --example split_tags`
 
-use thinkthrough_core::tags::{SplitOptions, TagSpec, split};
+use thinkthrough::text::{SplitOptions, TagSpec, split};
 
 fn main() -> Result<(), &'static str> {
     let family = TagSpec::named("reasoning").ok_or("no such family")?;

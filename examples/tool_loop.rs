@@ -4,14 +4,13 @@
 
 use std::error::Error;
 use std::io::{Write, stdout};
+use thinkthrough::content::{Block, Content, Request, Speaker, Tool, ToolCall, ToolResponse};
+use thinkthrough::exchange::{Ended, Turn};
+use thinkthrough::json::Raw;
+use thinkthrough::model::Target;
+use thinkthrough::read::Event;
+use thinkthrough::settings::Resolved;
 use thinkthrough_conformance::{SimRequest, Simulator};
-use thinkthrough_core::content::{Block, Content, Speaker, ToolCall, ToolResponse};
-use thinkthrough_core::event::Event;
-use thinkthrough_core::exchange::{Ended, Turn};
-use thinkthrough_core::provider::Target;
-use thinkthrough_core::request::{Request, Tool};
-use thinkthrough_core::settings::Resolved;
-use thinkthrough_json::{Extra, Raw};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let models = [
@@ -34,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             if calls.is_empty() {
                 break;
             }
-            conversation.extend(calls.into_iter().map(run));
+            conversation.extend(calls.iter().map(run));
         }
     }
     let last = conversation.last().ok_or("somebody answered")?;
@@ -42,15 +41,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Asks a model. What of the conversation's thoughts it may, must or must not be sent is the engine's business, and so is a
-/// refusal that is about them: then the same question goes out once more.
+/// Asks a model. The turn decides which thoughts of the conversation the model gets. If the model refuses one, the
+/// repaired turn goes out once more.
 fn ask(conversation: &[Content], target: &Target) -> Result<Content, Box<dyn Error>> {
-    let tools = ["alpha", "beta"].map(|name| Tool::Function {
-        name: name.to_owned(),
-        description: None,
-        parameters: None,
-        extra: Extra::default(),
-    });
+    let schema = Raw::parse(r#"{"type":"object","properties":{}}"#)?;
+    let tools = ["alpha", "beta"].map(|name| Tool::function(name, "", schema.clone()));
     let contents = conversation.to_vec();
     let request = Request { contents, tools: tools.into(), ..Request::default() };
     let mut turn = Turn::begin(&request, target, &Resolved::default());
@@ -69,14 +64,8 @@ fn ask(conversation: &[Content], target: &Target) -> Result<Content, Box<dyn Err
 }
 
 /// Runs a tool.
-fn run(call: ToolCall) -> Content {
-    let result = ToolResponse {
-        call_id: call.id,
-        result: Raw::string(&format!("{} is fine", call.name)).into(),
-        name: Some(call.name),
-        is_error: false,
-        extra: Extra::default(),
-    };
+fn run(call: &ToolCall) -> Content {
+    let result = ToolResponse::of(call, format!("{} is fine", call.name).as_str());
     Content::new(Speaker::Tool, vec![Block::ToolResponse(result)])
 }
 

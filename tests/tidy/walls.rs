@@ -10,9 +10,10 @@ use serde_json::Value;
 use crate::{assert_none, tree};
 
 /// Our crates and which of our crates each may use.
-const OWN: [(&str, &[&str]); 12] = [
+const OWN: [(&str, &[&str]); 13] = [
+    ("thinkthrough", &["json", "mask", "core"]),
     (
-        "thinkthrough",
+        "thinkthrough-cli",
         &[
             "json",
             "limits",
@@ -42,7 +43,7 @@ const OWN: [(&str, &[&str]); 12] = [
 
 /// Crates whose tests may be answered by the simulated upstreams.
 const TESTED_AGAINST_SIMULATORS: [&str; 4] =
-    ["thinkthrough", "thinkthrough-chat", "thinkthrough-client", "thinkthrough-gateway"];
+    ["thinkthrough-cli", "thinkthrough-chat", "thinkthrough-client", "thinkthrough-gateway"];
 
 /// All dependencies of the core, direct or not. A new name here is a decision about the
 /// architecture.
@@ -69,7 +70,7 @@ const UNDER_CORE: [&str; 15] = [
 const BROUGHT_IN_BY: [(&str, &[&str]); 17] = [
     ("axum", &["gateway"]),
     ("bpe-openai", &["tokenizer"]),
-    ("clap", &[""]),
+    ("clap", &["cli"]),
     ("crossterm", &["chat"]),
     ("hyper", &["client", "conformance", "gateway"]),
     ("hyper-util", &["client", "conformance", "gateway"]),

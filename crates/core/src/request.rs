@@ -83,6 +83,28 @@ pub enum Tool {
     },
 }
 
+impl Tool {
+    /// A function with this JSON schema of its arguments.
+    ///
+    /// ```
+    /// use thinkthrough_core::request::Tool;
+    /// use thinkthrough_json::Raw;
+    ///
+    /// let schema = Raw::parse(r#"{"type":"object","properties":{"path":{"type":"string"}}}"#).unwrap();
+    /// let tool = Tool::function("read", "Reads a file.", schema);
+    /// assert!(matches!(tool, Tool::Function { name, .. } if name == "read"));
+    /// ```
+    #[must_use]
+    pub fn function(name: &str, description: &str, parameters: Raw) -> Self {
+        Tool::Function {
+            name: name.to_owned(),
+            description: (!description.is_empty()).then(|| description.to_owned()),
+            parameters: Some(parameters),
+            extra: Extra::default(),
+        }
+    }
+}
+
 /// The tool that must or may be called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolChoice {
