@@ -245,7 +245,7 @@ fn a_breach_of_a_wall_is_found() {
     let fine = package("thinkthrough-chat", &["thinkthrough-core"], &["thinkthrough-conformance"]);
     assert_eq!(own_findings(&fine), [""; 0]);
     assert_eq!(foreign_findings(&package("thinkthrough-chat", &["clap"], &[])).len(), 1);
-    assert_eq!(foreign_findings(&package("thinkthrough", &["clap"], &[])), [""; 0]);
+    assert_eq!(foreign_findings(&package("thinkthrough-cli", &["clap"], &[])), [""; 0]);
 }
 
 #[test]

@@ -31,13 +31,16 @@
 //! Clients drop most thoughts. [`RequestContext::read`] reads a client's bytes, [`RequestContext::need`] names the
 //! keys of kept answers to look up, and [`RequestContext::prepare`] writes the request with the thoughts put back.
 //! [`Exchange::push`] reads the reply and gives the client its bytes; [`Exchange::end`] gives the records to keep, each
-//! a readable [`Head`] and a [`Sealed`] content. Storing them is your part: implement [`Seal`] and [`Open`].
+//! a readable [`RecordHead`] and a [`Sealed`] [`RecordContent`]. Storing them is your part: implement [`Seal`] and [`Open`].
 
-pub use thinkthrough_core::decision::{Action, Counts, Decision, Evidence, Lasting, Why};
+pub use thinkthrough_core::decision::{
+    Action, Counts, Decision, Evidence, Lasting, Why, Without as Substitutes,
+};
 pub use thinkthrough_core::exchange::{
-    Difference, Differences, Done, Ended, Ending, Exchange, Finished, Found, Handling, Mending,
-    Name, Named, Need, Own, Owner, Prepared, PutBack, RefusalCause, Repair, RequestContext,
-    Restore, Sent, Side, Thoughts, Turn, View, Without, build, error_event, may_be_repaired,
+    Difference, Differences, Done as ExchangeResult, Ended, Ending, Exchange, Finished, Handling,
+    Mending, Name, Named as NamedThoughts, Need, Own as OwnConversation, Owner, Prepared, PutBack,
+    RefusalCause, Repair, RequestContext, Restore, Sent as SentRequest, Side, Thoughts, Turn, View,
+    build, error_event, may_be_repaired,
 };
 pub use thinkthrough_core::outgoing::Outgoing;
 pub use thinkthrough_core::pipeline::Failure;
@@ -45,5 +48,8 @@ pub use thinkthrough_core::plane::{
     Exact, Open, Place, Seal, SealError, Sealed, Tenant, TenantError,
 };
 pub use thinkthrough_core::restore::{
-    Ancestor, CallMark, Delivery, Head, Kept, Key, Keys, Link, Run, Secret, Seen, Thought, Version,
+    Ancestor as RecordAncestor, CallMark, Delivery, Found as FoundRecord, Head as RecordHead,
+    Kept as RecordContent, Key as LookupKey, Keys as LookupKeys, Link as RecordLink,
+    Run as LastingRun, Secret, Seen as RecordVisible, Thought as ThoughtDigest,
+    Version as KeyVersion,
 };

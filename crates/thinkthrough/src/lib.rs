@@ -67,6 +67,7 @@ pub mod wire;
 /// ```
 pub mod json {
     pub use thinkthrough_json::{
-        Doc, Entries, Extra, Items, JsonError, JsonErrorKind, Kind, MAX_DEPTH, Raw, Val, Writer,
+        Doc, Entries, Extra, Items, JsonError, JsonErrorKind, Kind, MAX_DEPTH, Raw, Scratch, Val,
+        Writer,
     };
 }

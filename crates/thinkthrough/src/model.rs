@@ -16,10 +16,14 @@
 //! assert_ne!(own.rule.contract.returns, Return::All);
 //! ```
 
-pub use thinkthrough_core::contract::{Contract, Level, Older, Readable, Return, Told, WeakIds};
-pub use thinkthrough_core::price::{Dollars, Price, Rates};
-pub use thinkthrough_core::provider::{
-    Account, Auth, BudgetForm, EffortForm, Endpoint, Known, ModelRule, OtherForm, Provider,
-    SdkAddress, Target, ThinkingForm, UnknownTarget, WhileThinking, find as find_provider,
+pub use thinkthrough_core::contract::{
+    Contract, Level, Older, Readable, Return, Told as InWords, WeakIds,
 };
-pub use thinkthrough_core::tokens::{TokenCount, TokenSource, Tokenizer, TokenizerFailure};
+pub use thinkthrough_core::price::{Day, Dollars, Price, Rates};
+pub use thinkthrough_core::provider::{
+    Account, Auth, BudgetForm, EffortForm, Endpoint, ModelRule, OtherForm, Provider, SdkAddress,
+    Target, ThinkingForm, UnknownTarget, WhileThinking, find as find_provider,
+};
+pub use thinkthrough_core::tokens::{
+    IncrementalCount, TokenCount, TokenSource, Tokenizer, TokenizerFailure,
+};

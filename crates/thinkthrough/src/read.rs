@@ -33,7 +33,7 @@ pub use thinkthrough_core::adapter::{
     Finalized, ReasoningAccumulator, ReasoningChunk, ReasoningStreamAdapter,
 };
 pub use thinkthrough_core::answer::Answer;
-pub use thinkthrough_core::event::{Event, Fact, Fold, Sink, Tee};
+pub use thinkthrough_core::event::{Event, Fact, Fold, Sink, Tee, Vacancy};
 pub use thinkthrough_core::problem::{Problem, ProblemCode};
 pub use thinkthrough_core::provider::ProviderReader;
 pub use thinkthrough_core::read::{Form, Reader};

@@ -15,6 +15,8 @@
 pub use thinkthrough_core::convert::{
     Converted, StreamConverter, request as convert_request, response as convert_response,
 };
+pub use thinkthrough_core::wire::headers::Headers;
+pub use thinkthrough_core::wire::resource::Resources;
 pub use thinkthrough_core::wire::{
     Decode, Dialect, Encode, ErrorBody, Framing, Hosted, RequestError, UnknownWire, Wire, WireId,
     Written, find,
