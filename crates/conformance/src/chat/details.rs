@@ -79,7 +79,8 @@ pub(super) fn enforce(
     let running =
         request.messages.iter().skip(latest + 1).all(|message| message.role == Role::Tool);
     let bare = |message: &&Message| !message.calls.is_empty() && !is_signed(&message.raw);
-    if running && request.messages.get(latest).filter(bare).is_some() {
+    let is_demanded = running && request.scene.thinking;
+    if is_demanded && request.messages.get(latest).filter(bare).is_some() {
         let text = format!(
             "messages.{latest}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When \
              `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the \

@@ -140,7 +140,8 @@ pub(crate) enum Switch {
     EffortNone,
     /// `enable_thinking = false`.
     EnableThinking,
-    /// `reasoning.effort = "none"` or `reasoning.enabled = false`.
+    /// Thinking is on if `reasoning` asks for it: by `enabled`, an effort or a budget. Source: the guide on reasoning
+    /// tokens.
     Reasoning,
     /// `reasoning_effort = "none"`, or `enable_thinking` or `thinking` of `chat_template_kwargs`
     /// set to false.

@@ -454,7 +454,12 @@ fn thinking(body: &Value, dialect: &ChatDialect) -> Result<bool, Refusal> {
         Switch::EnableThinking => Ok(*body.at("enable_thinking") != false),
         Switch::Reasoning => {
             let reasoning = body.at("reasoning");
-            Ok(reasoning.at("effort") != "none" && *reasoning.at("enabled") != false)
+            if !reasoning.at("enabled").is_null() && reasoning.at("enabled").as_bool().is_none() {
+                return Err(refusal(dialect, 400, "`reasoning.enabled` must be a boolean"));
+            }
+            let asks = [reasoning.at("effort"), reasoning.at("max_tokens")];
+            let is_asked = *reasoning.at("enabled") == true || asks.iter().any(|it| !it.is_null());
+            Ok(is_asked && reasoning.at("effort") != "none" && *reasoning.at("enabled") != false)
         }
         Switch::EffortNone => Ok(body.at("reasoning_effort") != "none"),
         Switch::Template => {

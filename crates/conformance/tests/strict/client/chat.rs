@@ -21,7 +21,10 @@ impl ChatClient {
             "deepseek-r1" | "mistral" | "minimax-tags" | "openrouter" | "gemini-3-chat" => None,
             _ => Some("reasoning_content"),
         };
-        Self { id: id.into(), model: model.into(), messages: Vec::new(), extra: json!({}), field }
+        // It thinks only on demand.
+        let extra =
+            if id == "openrouter" { json!({"reasoning": {"enabled": true}}) } else { json!({}) };
+        Self { id: id.into(), model: model.into(), messages: Vec::new(), extra, field }
     }
 }
 
