@@ -127,7 +127,12 @@ impl<'a> Items<'a> {
         let Some(form) = self.reasoning_form(thinking) else {
             return self.lose("thinking");
         };
-        let id = thinking.id.clone().filter(|_| !self.refuses.contains(&"id"));
+        let is_its_own = match self.place {
+            // Ids of other wires may come again in every answer.
+            Place::Answer(_) => thinking.is_item(),
+            Place::Request(_) => !self.refuses.contains(&"id"),
+        };
+        let id = thinking.id.clone().filter(|_| is_its_own);
         let id = id.or_else(|| self.new_id("rs"));
         w.object(|w| {
             w.field_str("type", "reasoning");
