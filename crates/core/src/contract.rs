@@ -331,6 +331,14 @@ impl Contract {
             && (stays || self.returns.takes_in(is_current_turn, turn_has_calls))
     }
 
+    /// Returns whether the model reads the words of thoughts and no payloads, so that a payload alone is no thought to
+    /// it. Unknown contracts return false, and so do `reasoning_details`, which hold payloads of any model.
+    #[must_use]
+    pub fn reads_words_alone(&self) -> bool {
+        let is_known = self.field.is_some() || !self.source.is_empty();
+        is_known && !self.signed && self.field != Some("reasoning_details")
+    }
+
     /// Returns whether a model with the origin `ours` can read a thought with the origin `its`.
     #[must_use]
     pub fn can_read(&self, its: &Origin, ours: &Origin) -> bool {

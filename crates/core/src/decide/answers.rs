@@ -2,6 +2,7 @@
 
 use super::{bound, limit};
 use crate::content::Origin;
+use crate::contract::Contract;
 use crate::decision::{Action, Decision, Evidence, Lasting, Why};
 use crate::model_name;
 use crate::restore::{Ask, Head, Match, Matches, OfStep, Question, Step, is_its, shows_copy};
@@ -84,7 +85,7 @@ fn action(matches: &Matches<'_>, step: &Step, known: &OfStep, evidence: &[Eviden
     }
     // A copy that the caller's wire made of a sealed thought cannot go back: it counts as dropped.
     let is_copy = contract.signed && step.ticket.is_some();
-    if step.own.is_some() && !is_copy {
+    if step.own.is_some() && !is_copy && !is_seal_alone(contract, step) {
         let is_altered = found.is_some_and(|it| is_altered(matches, step, it));
         return if is_altered { Action::Restore } else { of_the_client(matches, step, found) };
     }
@@ -140,12 +141,25 @@ fn of_the_client(matches: &Matches<'_>, step: &Step, found: Option<&Match>) -> A
     match reads {
         Some(false) => Action::Withhold,
         _ if !takes_words && own.payloads.is_none() => Action::Drop(Why::Unsealed),
+        // The seal is demanded, with or without the words.
+        _ if contract.bypass.is_some()
+            && own.payloads.is_none()
+            && step.has_calls()
+            && contract.demands(step.is_current, step.turn_has_calls) =>
+        {
+            Action::Drop(Why::Unsealed)
+        }
         Some(true) => Action::Keep,
         None if is_own_wire || own.payloads.is_none() => Action::Keep,
         None if !takes_words || contract.bypass.is_some() => Action::Drop(Why::Unknown),
         None if own.text.is_none() => Action::Drop(Why::Unreadable),
         None => Action::Unseal,
     }
+}
+
+/// Whether the client sends only the seal of a thought to a model that reads words alone.
+fn is_seal_alone(contract: &Contract, step: &Step) -> bool {
+    contract.reads_words_alone() && step.own.is_some_and(|own| own.text.is_none())
 }
 
 /// A signed thought that the client altered would be refused; a plain one is the client's to edit.

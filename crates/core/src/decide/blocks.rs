@@ -121,6 +121,18 @@ impl Pass<'_> {
                 format!("it was thought elsewhere and `{}` cannot read it", self.target.model);
             return Decision::block(Action::Withhold, "contract", reason);
         }
+        let is_payload = match block {
+            Some(Block::Text(text)) => text.signature.is_some(),
+            Some(Block::ToolCall(call)) => call.signature.is_some(),
+            Some(
+                Block::Media(_) | Block::Other(_) | Block::Thinking(_) | Block::ToolResponse(_),
+            ) => false,
+            None => content.signature.is_some(),
+        };
+        if is_payload && contract.reads_words_alone() {
+            let why = Why::Unreadable;
+            return Decision::block(Action::Drop(why), "contract", why.sentence());
+        }
         let is_wanted = self.is_wanted(message, content);
         let strip = settings.strip_from_context.value;
         if self.turns.is_stripped(strip, message) {

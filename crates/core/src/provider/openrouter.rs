@@ -46,6 +46,9 @@ const DETAILS: &str = "reasoning_details";
 const TEXT: Contract = Contract::plain(Return::All, DETAILS).stated(PAGE);
 const SEALED: Contract =
     Contract { field: Some(DETAILS), ..Contract::sealed(Return::All) }.with_unsealed().stated(PAGE);
+/// Claude's generations with manual thinking.
+const MANUAL: Contract =
+    Contract { only_when_on: true, ..SEALED }.required_in(Return::CurrentTurn);
 const CALLS: Contract = Contract::plain(Return::ToolCalls, DETAILS).required().stated(PAGE);
 
 /// Plain strings are taken of models whose thoughts are plain text; a payload has no room in them.
@@ -78,6 +81,11 @@ const FORM: ThinkingForm = ThinkingForm {
 };
 
 const CHAT: &[ModelRule] = &[
+    ModelRule::new("anthropic/claude-3.7*", 0, MANUAL, FORM),
+    ModelRule::new("anthropic/claude-*-4", 0, MANUAL, FORM),
+    ModelRule::new("anthropic/claude-*-4:*", 0, MANUAL, FORM),
+    ModelRule::new("anthropic/claude-*-4.1*", 0, MANUAL, FORM),
+    ModelRule::new("anthropic/claude-*-4.5*", 0, MANUAL, FORM),
     ModelRule::new("anthropic/*", 0, SEALED, FORM),
     ModelRule::new("openai/gpt-oss*", 131_072, TEXT, FORM).or(STRING),
     ModelRule::new("openai/*", 0, SEALED, FORM),

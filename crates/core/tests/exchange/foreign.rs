@@ -127,3 +127,71 @@ fn a_summary_that_the_gateway_wrote_goes_to_its_models_own_place() {
     let sent = sent(&gateway.ask(&came, &Lock), &came);
     assert!(sent.contains(thought), "{sent}");
 }
+
+/// A tool call in an answer with a thought that nobody here knows.
+fn unknown(beside: &str) -> String {
+    let call = r#"{"id":"call_1","type":"function","function":{"name":"ls","arguments":"{}"}}"#;
+    let answer = format!(r#"{{"role":"assistant","content":null,{beside}"tool_calls":[{call}]}}"#);
+    let result = r#"{"role":"tool","tool_call_id":"call_1","content":"a"}"#;
+    request("m", &[ASKED, &answer, result])
+}
+
+#[test]
+fn words_alone_beside_a_call_get_the_documented_value_where_a_seal_is_demanded() {
+    for (wire, model) in [(None, "gemini-3.1-pro-preview"), (None, "gemini-3-flash-preview")] {
+        let gateway = Gateway::new("chat-completions", "google", wire, model);
+        let came = unknown(r#""reasoning_content":"I look.","#);
+        let sent = sent(&gateway.ask(&came, &Lock), &came);
+        assert!(sent.contains("skip_thought_signature_validator"), "{sent}");
+        assert!(!sent.contains("I look."), "{sent}");
+    }
+}
+
+#[test]
+fn a_call_without_its_thought_is_told_to_claude_at_another_host() {
+    let gateway =
+        Gateway::new("chat-completions", "openrouter", None, "anthropic/claude-sonnet-4.5");
+    let came = unknown("");
+    let sent = sent(&gateway.ask(&came, &Lock), &came);
+    assert!(
+        !sent.contains(r#""role":"assistant""#) && sent.contains("You used the tool"),
+        "{sent}"
+    );
+}
+
+#[test]
+fn a_seal_alone_is_no_thought_to_a_model_that_reads_words() {
+    let seal = r#""extra_content":{"google":{"thought_signature":"c2VhbGVkR0VNSU5J"}}"#;
+    let gateway = Gateway::new("chat-completions", "deepseek", None, "deepseek-v4-pro");
+    let came =
+        unknown("").replace(r#""id":"call_1","type""#, &format!(r#"{seal},"id":"call_1","type""#));
+    assert!(came.contains("c2VhbGVk"), "{came}");
+    let prepared = gateway.ask(&came, &Lock);
+    let told = sent(&prepared, &came);
+    assert!(!told.contains("c2VhbGVk") && told.contains("You used the tool"), "{told}");
+    assert_eq!(prepared.counts.missed, 1);
+    // On the message as a whole, too.
+    let answer = format!(r#"{{"role":"assistant","content":"One file.",{seal}}}"#);
+    let came = request("m", &[ASKED, &answer, ASKED]);
+    let sent = sent(&gateway.ask(&came, &Lock), &came);
+    assert!(!sent.contains("c2VhbGVk") && sent.contains("One file."), "{sent}");
+}
+
+#[test]
+fn items_of_the_responses_api_have_ids_of_their_own() {
+    let mut gateway = Gateway::new("responses", "minimax", None, "MiniMax-M3");
+    let answer = |id: &str| {
+        format!(
+            r#"{{"id":"{id}","model":"m","choices":[{{"index":0,"message":{{"role":"assistant","content":"Yes.","reasoning_details":[{{"type":"reasoning.text","id":"reasoning-text-1","text":"Look","index":0}}]}},"finish_reason":"stop"}}]}}"#
+        )
+    };
+    let mut ids = Vec::new();
+    for id in ["one", "two"] {
+        let asked = r#"{"model":"m","store":false,"input":[{"role":"user","content":"List it."}]}"#;
+        let first = gateway.ask(asked, &Lock);
+        let (said, _) = gateway.answer(first, &[&answer(id)], None);
+        let items = items(&said);
+        ids.push(Doc::parse_str(&items[0]).unwrap().root().string("id").unwrap());
+    }
+    assert!(ids[0] != ids[1] && !ids.contains(&"reasoning-text-1".to_owned()), "{ids:?}");
+}

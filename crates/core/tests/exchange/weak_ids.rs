@@ -9,6 +9,7 @@ use thinkthrough_core::content::Block;
 use thinkthrough_core::contract::{Contract, Return};
 use thinkthrough_core::provider::{ALL, Endpoint, Provider, Target};
 use thinkthrough_core::restore::ticket;
+use thinkthrough_core::settings::Effort;
 use thinkthrough_json::Extra;
 
 /// A thought and two calls, with the ids that every answer has.
@@ -131,6 +132,9 @@ fn an_agent_that_forgets_keeps_its_thoughts_wherever_ids_may_come_again() {
         let answer = answer(wire, &target.rule.contract);
         let mut gateway = Gateway::new(caller, provider.id, Some(wire), &target.model);
         gateway.stream = Some(false);
+        // Some models take thoughts only while they think.
+        let needs_thinking = target.rule.contract.only_when_on;
+        gateway.settings.effort.value = needs_thinking.then_some(Effort::High);
         let mut client = Client::new(caller, false);
         let mut seen = Vec::new();
         for round in 0..4 {
