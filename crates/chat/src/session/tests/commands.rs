@@ -483,11 +483,12 @@ fn model_effort_and_thinking_have_one_key_each() {
     };
     let efforts: Vec<Option<String>> = (0..6).map(|_| pressed()).collect();
     let efforts: Vec<Option<&str>> = efforts.iter().map(Option::as_deref).collect();
-    assert_eq!(efforts, []);
+    let words = ["low", "medium", "high", "max"].map(Some);
+    assert_eq!(efforts, [&words[..], &[None, Some("low")]].concat());
     // The model has no such effort; the next higher one follows.
-    desk.line("/effort medium");
+    desk.line("/effort xhigh");
     desk.press(KeyCode::F(3), KeyModifiers::NONE);
-    assert_eq!(desk.session.view().status.effort.as_deref(), Some("high"));
+    assert_eq!(desk.session.view().status.effort.as_deref(), Some("max"));
     desk.press(KeyCode::F(4), KeyModifiers::NONE);
     assert_eq!(desk.session.view().status.effort.as_deref(), Some("no thinking"));
     assert_eq!(desk.said(), "thinking off");
