@@ -216,10 +216,11 @@ impl Ask {
     /// The instructions for the model. In a script a question must not depend on the folder or the day, and without
     /// tools a model cannot use what a project says; so files, folder and date need a terminal and tools, or the option.
     fn instructions(&self, config: &Config, has_tools: bool) -> Result<Instructions, Failure> {
-        let here = here()?;
         let is_attended = io::stdin().is_terminal() && io::stdout().is_terminal();
         let usual = if has_tools && is_attended { config.surroundings } else { Surroundings::NONE };
         let profile = self.asking.profile(config)?;
+        let needs_folder = self.attached.instructions.need_folder(usual);
+        let here = if needs_folder { here()? } else { PathBuf::new() };
         let (instructions, warnings) =
             self.attached.instructions.read(config, profile, &here, usual);
         warnings.iter().for_each(|warning| say(format_args!("warning: {warning}")));

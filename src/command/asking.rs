@@ -4,7 +4,7 @@ use crate::choose::{Chosen, choose};
 use crate::config::{self, Config, Profile};
 use crate::failure::Failure;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thinkthrough_chat::resumption;
 use thinkthrough_core::content::Content;
 use thinkthrough_core::settings::{Layer, Partial, Resolved, Source, resolve};
@@ -148,6 +148,11 @@ impl Asking {
             ))
         })
     }
+}
+
+/// The option with this configuration file, quoted for a shell, with a space before it.
+pub(crate) fn config_option(path: &Path) -> String {
+    format!(" --config '{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
 /// The environment.

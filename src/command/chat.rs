@@ -3,7 +3,7 @@
 mod host;
 
 use super::ask_prompt::said;
-use super::asking::{Asking, env};
+use super::asking::{Asking, config_option, env};
 use super::attached::Attached;
 use crate::choose::{Chosen, choose};
 use crate::config::Config;
@@ -149,13 +149,13 @@ impl Chat {
     }
 
     fn say_how_to_continue(&self, left: &Left) {
-        let config = self.asking.config.as_ref().map_or_else(String::new, |path| {
-            format!(" --config '{}'", path.display().to_string().replace('\'', r"'\''"))
-        });
+        let config = self.asking.config.as_deref().map_or_else(String::new, config_option);
         // A closed output loses no data, because the store has the conversation.
         drop(writeln!(io::stdout(), "{}", left.transcript.trim_end()));
-        say(format_args!("\n{}", left.title));
-        say(format_args!("continue with: think chat{config} --session {}", left.id));
+        if let Some((id, title)) = &left.stored {
+            say(format_args!("\n{title}"));
+            say(format_args!("continue with: think chat{config} --session {id}"));
+        }
     }
 
     fn layers(&self, config: &Config) -> Result<Layers, Failure> {

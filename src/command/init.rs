@@ -4,15 +4,14 @@ mod offer;
 mod probe;
 mod questions;
 
-use super::asking::env;
-use crate::config::edit::{Edit, KeyPlace, edited, file, replace};
-use crate::config::{self, config_folder};
+use super::asking::{config_option, env};
+use crate::config::edit::{Edit, KeyPlace, edited, file, replace, replace_secret};
+use crate::config::{self, ProviderEntry, config_folder};
 use crate::failure::{Failure, say};
 use crate::reach::key_variable;
 use clap::Args;
 use offer::{Offer, offers};
 use questions::{confirmed, hidden, is_attended, line};
-use std::fs;
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 use thinkthrough_client::Secret;
@@ -55,6 +54,8 @@ enum Key {
     /// None is needed, or the cloud's own tools have it.
     Elsewhere,
     Variable(&'static str),
+    /// The configuration names it already.
+    Configured,
     /// It goes into a file beside the configuration.
     Typed(Secret),
 }
@@ -79,13 +80,14 @@ impl Init {
             return Err(Failure::Usage(message.to_owned()));
         }
         let is_there = path.exists();
+        let mut entries = Vec::new();
         if is_there {
             // A broken file is corrected first, and not made longer.
-            config::read(Some(&path), &env).map_err(Failure::Failed)?;
+            entries = config::read(Some(&path), &env).map_err(Failure::Failed)?.providers;
         }
         let offers = offers(&env).await;
-        let provider = self.provider(&offers)?;
-        let key = self.key(provider)?;
+        let provider = self.provider(&offers, &entries)?;
+        let key = self.key(provider, &entries)?;
         let model = self.model(provider, &offers)?;
         if is_there && !self.yes && !confirmed(&question(&path, provider, &model, &key)) {
             return Err(Failure::Failed("nothing was changed".to_owned()));
@@ -94,7 +96,11 @@ impl Init {
         report(out, &path, &model, &key, provider)
     }
 
-    fn provider(&self, offers: &[Offer]) -> Result<&'static Provider, Failure> {
+    fn provider(
+        &self,
+        offers: &[Offer],
+        entries: &[ProviderEntry],
+    ) -> Result<&'static Provider, Failure> {
         let chosen = match &self.provider {
             Some(id) => id.clone(),
             None if self.yes => match offers.iter().find(|it| it.is_ready) {
@@ -111,7 +117,8 @@ impl Init {
             Failure::Usage(format!("`{chosen}` is no provider; known are {known}"))
         })?;
         let is_placeless = found.endpoints.first().is_none_or(|it| it.base_url.is_empty());
-        if is_placeless && found.account().is_none() {
+        let has_address = entries.iter().any(|it| it.name == found.id && it.base_url.is_some());
+        if is_placeless && !has_address && found.account().is_none() {
             return Err(Failure::Failed(format!(
                 "`{chosen}` has no address of its own; write `base_url` under `[providers.{chosen}]` into the configuration"
             )));
@@ -119,13 +126,16 @@ impl Init {
         Ok(found)
     }
 
-    fn key(&self, provider: &Provider) -> Result<Key, Failure> {
+    fn key(&self, provider: &Provider, entries: &[ProviderEntry]) -> Result<Key, Failure> {
         if self.key_stdin {
             let mut text = String::new();
             io::stdin().read_to_string(&mut text).map_err(|error| {
                 Failure::Failed(format!("standard input cannot be read: {error}; pipe the key in"))
             })?;
             return typed(provider, &text);
+        }
+        if entries.iter().any(|it| it.name == provider.id && it.key_from.is_some()) {
+            return Ok(Key::Configured);
         }
         if let Some(variable) = key_variable(provider, &env) {
             return Ok(Key::Variable(variable));
@@ -162,57 +172,43 @@ impl Init {
         Ok(if model.starts_with(&prefix) { model.to_owned() } else { prefix + model })
     }
 
-    /// Writes the key and the configuration, after a test with both beside their places.
+    /// Writes the key and the configuration, after a test with a configuration that is only in memory.
     async fn write(
         &self,
         path: &Path,
         (provider, model): (&Provider, &str),
         key: &Key,
     ) -> Result<(), Failure> {
-        let folder = config_folder(Some(path), &env).unwrap_or_default();
-        let edit = |name: String| Edit::Provider {
-            name: provider.id.to_owned(),
-            key: match key {
-                Key::Elsewhere => None,
-                Key::Variable(variable) => Some(KeyPlace::Variable((*variable).to_owned())),
-                Key::Typed(_) => Some(KeyPlace::File(name)),
-            },
-            model: model.to_owned(),
+        let text = |place: Option<KeyPlace>| {
+            let (name, model) = (provider.id.to_owned(), model.to_owned());
+            edited(path, &Edit::Provider { name, key: place, model }).map_err(Failure::Failed)
         };
-        let put = |path: &Path, text: &str| {
-            replace(path, text).map_err(|error| {
-                Failure::Failed(format!(
-                    "`{}` cannot be written: {error}; make room or name another file with `--config`",
-                    path.display()
-                ))
-            })
+        let (tested, written) = match key {
+            Key::Elsewhere | Key::Configured => (None, None),
+            Key::Variable(name) => {
+                let place = Some(KeyPlace::Variable((*name).to_owned()));
+                (place.clone(), place)
+            }
+            Key::Typed(secret) => {
+                (Some(KeyPlace::Here(secret.clone())), Some(KeyPlace::File(key_file(provider))))
+            }
         };
         if !self.no_test {
-            let suffix = format!("{}.test", std::process::id());
-            let beside = [
-                folder.join(format!("{}.{suffix}", key_file(provider))),
-                folder.join(format!("init.{suffix}")),
-            ];
-            let name = format!("{}.{suffix}", key_file(provider));
-            let text = edited(path, &edit(name)).map_err(Failure::Failed)?;
-            let files = || -> Result<(), Failure> {
-                if let Key::Typed(secret) = key {
-                    put(&beside[0], secret.expose())?;
-                }
-                put(&beside[1], &text)
-            };
-            let tested = match files() {
-                Ok(()) => probe::ask(&beside[1], model).await,
-                Err(failure) => Err(failure),
-            };
-            beside.iter().for_each(|it| drop(fs::remove_file(it)));
-            tested?;
+            let config = config::read_text(path.to_owned(), &text(tested)?, &env);
+            probe::ask(&config.map_err(Failure::Failed)?, model).await?;
         }
+        let failed = |path: &Path, error: io::Error| {
+            Failure::Failed(format!(
+                "`{}` cannot be written: {error}; make room or name another file with `--config`",
+                path.display()
+            ))
+        };
         if let Key::Typed(secret) = key {
-            put(&folder.join(key_file(provider)), secret.expose())?;
+            let folder = config_folder(Some(path), &env).unwrap_or_default();
+            let file = folder.join(key_file(provider));
+            replace_secret(&file, secret.expose()).map_err(|error| failed(&file, error))?;
         }
-        let text = edited(path, &edit(key_file(provider))).map_err(Failure::Failed)?;
-        put(path, &text)
+        replace(path, &text(written)?).map_err(|error| failed(path, error))
     }
 }
 
@@ -238,7 +234,7 @@ fn prompt(usual: Option<&str>) -> String {
 fn question(path: &Path, provider: &Provider, model: &str, key: &Key) -> String {
     let file = match key {
         Key::Typed(_) => format!(", and the file `{}` beside it", key_file(provider)),
-        Key::Elsewhere | Key::Variable(_) => String::new(),
+        Key::Elsewhere | Key::Configured | Key::Variable(_) => String::new(),
     };
     format!(
         "`{}` is there. Change its `default_model` to `{model}` and its `[providers.{}]`{file}?",
@@ -263,10 +259,14 @@ fn report(
             writeln!(out, "written: `{}` with the key, which only you may read", file.display())?;
         }
         Key::Variable(name) => writeln!(out, "the key stays in `{name}`; keep it set")?,
+        Key::Configured => {
+            let id = provider.id;
+            writeln!(out, "the key of `{id}` stays as configured; `--key-stdin` replaces it")?;
+        }
         Key::Elsewhere => {}
     }
     let usual = file(None, &env).is_some_and(|usual| usual == path);
-    let option = if usual { String::new() } else { format!(" --config '{}'", path.display()) };
+    let option = if usual { String::new() } else { config_option(path) };
     writeln!(out, "next: think chat{option}")?;
     say(format_args!("`think init` again adds another provider"));
     Ok(())

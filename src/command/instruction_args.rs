@@ -26,6 +26,12 @@ fn surroundings(words: &str) -> Result<Surroundings, String> {
 }
 
 impl InstructionArgs {
+    /// Returns true if the instructions depend on the current folder.
+    pub(crate) fn need_folder(&self, usual: Surroundings) -> bool {
+        let wanted = self.surroundings.unwrap_or(usual);
+        wanted.project || wanted.folder
+    }
+
     /// The instructions for a conversation in this folder, and warnings about files. Without the option, the
     /// `usual` surroundings count.
     pub(crate) fn read(
@@ -36,7 +42,7 @@ impl InstructionArgs {
         usual: Surroundings,
     ) -> (Instructions, Vec<String>) {
         let of_profile = || profile.and_then(|profile| profile.system.clone());
-        let own = self.system.clone().or_else(of_profile).or_else(|| config.system.clone());
+        let own = self.system.clone().or_else(of_profile);
         let wanted = self.surroundings.unwrap_or(usual);
         let general = config_folder(config.path.as_deref(), &env).filter(|_| wanted.user);
         let home = env("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
@@ -45,6 +51,7 @@ impl InstructionArgs {
         let now = UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
         let instructions = Instructions {
             own,
+            usual: config.system.clone(),
             files: (wanted.user || wanted.project).then_some(files),
             folder: wanted
                 .folder

@@ -5,6 +5,7 @@ use super::places::{self, Lookup};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use thinkthrough_client::Secret;
 use thinkthrough_core::settings::{Display, Key, Partial};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value, value};
 
@@ -21,13 +22,15 @@ pub(crate) enum Edit {
     Provider { name: String, key: Option<KeyPlace>, model: String },
 }
 
-/// The place of a key, which is not in the configuration itself.
+/// The place of a key.
 #[derive(Clone, Debug)]
 pub(crate) enum KeyPlace {
     /// An environment variable.
     Variable(String),
     /// A file beside the configuration.
     File(String),
+    /// The configuration itself. This is for a text that no file gets.
+    Here(Secret),
 }
 
 /// The file that holds the user's configuration, which need not exist.
@@ -116,15 +119,17 @@ fn provide(root: &mut Table, name: &str, key: Option<&KeyPlace>) -> Result<(), &
     let provider = providers.entry(name).or_insert(explicit()).as_table_like_mut();
     let provider = provider.ok_or("providers")?;
     let Some(key) = key else { return Ok(()) };
-    let (word, place) = match key {
-        KeyPlace::Variable(name) => ("env", name),
-        KeyPlace::File(name) => ("file", name),
+    let place = |word: &str, name: &str| {
+        Value::InlineTable(InlineTable::from_iter([(word, Value::from(name))]))
     };
-    let mut said = InlineTable::new();
-    said.insert(word, place.as_str().into());
+    let key = match key {
+        KeyPlace::Variable(name) => place("env", name),
+        KeyPlace::File(name) => place("file", name),
+        KeyPlace::Here(secret) => secret.expose().into(),
+    };
     // Several keys take turns, which one key cannot.
     provider.remove("api_keys");
-    provider.insert("api_key", Item::Value(Value::InlineTable(said)));
+    provider.insert("api_key", Item::Value(key));
     Ok(())
 }
 
@@ -180,6 +185,15 @@ fn spelled(word: &str) -> Value {
 
 /// Puts a new file in the place of the old one, with its permissions; a new file is for its user alone.
 pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    put(path, text, true)
+}
+
+/// Puts a secret in the place of a file, for its user alone.
+pub(crate) fn replace_secret(path: &Path, text: &str) -> io::Result<()> {
+    put(path, text, false)
+}
+
+fn put(path: &Path, text: &str, keeps_mode: bool) -> io::Result<()> {
     // A link stays a link.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -188,7 +202,9 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     name.push(format!(".{}.new", std::process::id()));
     let beside = folder.join(name);
     let written = write(&beside, text).and_then(|()| {
-        if let Ok(old) = fs::metadata(&path) {
+        if let Ok(old) = fs::metadata(&path)
+            && keeps_mode
+        {
             fs::set_permissions(&beside, old.permissions())?;
         }
         fs::rename(&beside, &path)

@@ -36,7 +36,7 @@ pub(crate) use headers::Headers;
 pub(crate) use places::{config_folder, data_folder};
 #[cfg(test)]
 pub(crate) use read::of_text;
-pub(crate) use read::read;
+pub(crate) use read::{read, read_text};
 pub(crate) use secret::Credential;
 pub(crate) use surroundings::Surroundings;
 

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::connections::Connections;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use thinkthrough_client::{ClientConfig, ProxyRules};
 use thinkthrough_core::settings::Partial;
 use thinkthrough_limits::runaway::Runaway;
@@ -27,8 +27,13 @@ pub(crate) fn read(named: Option<&Path>, lookup: Lookup<'_>) -> Result<Config, S
         },
     };
     let text = trust::read(&path)?;
+    read_text(path, &text, lookup)
+}
+
+/// Reads this text as the configuration file at this path.
+pub(crate) fn read_text(path: PathBuf, text: &str, lookup: Lookup<'_>) -> Result<Config, String> {
     let within = |message: String| format!("in `{}`: {message}", path.display());
-    let table: Table = text.parse().map_err(|error| within(in_a_line(&text, &error)))?;
+    let table: Table = text.parse().map_err(|error| within(in_a_line(text, &error)))?;
     let config = config(&table, lookup, &places::folder_of(&path)).map_err(within)?;
     if let Some(dangling) = references::dangling(&table).into_iter().next() {
         return Err(within(dangling));

@@ -3,6 +3,9 @@
 use std::fs::{self, File, Metadata};
 use std::io::Read as _;
 use std::path::Path;
+#[cfg(unix)]
+use thinkthrough_chat::owner::effective_user;
+use thinkthrough_chat::owner::is_foreign;
 
 /// Reads a configuration file that only its user and root may write.
 pub(super) fn read(path: &Path) -> Result<String, String> {
@@ -45,7 +48,7 @@ const STICKY: u32 = 0o1000;
 /// who started it. On a machine of several users, the file was named explicitly.
 fn fault(facts: Facts, user: u32) -> Option<Fault> {
     let Facts { uid, mode, is_folder, is_private_group } = facts;
-    if uid != user && uid != 0 && user != 0 {
+    if is_foreign(uid, user) {
         return Some(Fault::Owner);
     }
     if is_folder && mode & STICKY != 0 {
@@ -59,7 +62,7 @@ fn fault(facts: Facts, user: u32) -> Option<Fault> {
 fn refuse_others(path: &Path, file: &Metadata) -> Result<(), String> {
     let refuse = |of: &Path, facts: Facts, what: &str| {
         let shown = of.display();
-        let why = match fault(facts, rustix::process::geteuid().as_raw()) {
+        let why = match fault(facts, effective_user()) {
             None => return Ok(()),
             Some(Fault::Owner) => format!(
                 "belongs to another user ({}), who could change it; copy the file into a folder of your own, or run \

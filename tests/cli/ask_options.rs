@@ -76,8 +76,16 @@ fn instructions_stand_above_the_conversation_and_stay_with_it() {
     assert_eq!((&desk.messages()[0], desk.messages().as_array().unwrap().len()), (&system, 4));
     desk.ask(&["--tools", "off", "-c", "--system", "Rhyme.", "three"]);
     assert_eq!(desk.messages()[0], system, "what went out before stays");
-    let told = "Instructions for this conversation from now on:\n\nRhyme.\n\nthree";
+    let told = "Instructions for this conversation from now on:\n\nRhyme.\n\n\
+                (End of the changed instructions.)\n\nthree";
     assert_eq!(desk.messages()[5]["content"], told);
+    std::fs::write(&desk.config, {
+        let config = std::fs::read_to_string(&desk.config).unwrap();
+        format!("{config}\n[chat]\nsystem = \"Be kind.\"\n")
+    })
+    .unwrap();
+    desk.ask(&["--tools", "off", "-c", "four"]);
+    assert_eq!(desk.messages()[7]["content"], "four", "a default replaces no chosen text");
     let list = desk.place.think(&["sessions", "list", "--json", "--config", &desk.config]).json();
     assert_eq!(list[0]["title"], "one", "{list}");
     let history = desk.place.file("talk.jsonl");

@@ -81,6 +81,76 @@ fn a_key_from_standard_input_goes_into_a_file_of_its_own() {
 }
 
 #[test]
+fn the_keys_and_the_address_of_a_configuration_stay() {
+    let place = Place::new("init-kept");
+    let upstream = Upstream::start(vec![messages()]);
+    let folder = place.home().join("it's here");
+    fs::create_dir(&folder).unwrap();
+    let config = folder.join("config.toml");
+    let path = config.to_str().unwrap();
+    let keys = "api_keys = [\"one-secret\", \"two-secret\"]\n";
+    let url = &upstream.url;
+    fs::write(&config, format!("[providers.anthropic]\nbase_url = \"{url}\"\n{keys}")).unwrap();
+    let words = ["--provider", "anthropic", "--model", "m", "--yes", "--config", path];
+    let ran = init(&place, &upstream.url, &words, "another-secret");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let text = fs::read_to_string(&config).unwrap();
+    assert!(text.contains(keys) && !text.contains("api_key ="), "{text}");
+    assert!(ran.out.contains("`--key-stdin` replaces it"), "{}", ran.out);
+    assert!(ran.out.contains(r"it'\''s here"), "{}", ran.out);
+    // A key file that others could read becomes private with its new key.
+    let key = folder.join("anthropic.key");
+    fs::write(&key, "old").unwrap();
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    let words = [&["init", "--key-stdin", "--no-test"], &words[..]].concat();
+    let ran = place.piped(&words, b"the-secret\n");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+    let address =
+        "[providers.openai-compatible]\nbase_url = \"http://127.0.0.1:9/v1\"\napi_key = \"k\"\n";
+    fs::write(&config, address).unwrap();
+    let words =
+        ["--provider", "openai-compatible", "--model", "m", "--no-test", "--yes", "--config", path];
+    let ran = init(&place, &upstream.url, &words, "");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(
+        fs::read_to_string(&config).unwrap().contains("default_model = \"openai-compatible/m\"")
+    );
+}
+
+#[test]
+fn a_key_under_test_is_on_no_disk() {
+    let place = Place::new("init-memory");
+    fs::create_dir(place.home().join("etc")).unwrap();
+    let upstream = Upstream::start(vec![messages()]);
+    let config = place.write(
+        "etc/config.toml",
+        &format!("[providers.anthropic]\nbase_url = \"{}\"\n", upstream.url),
+    );
+    let words = [
+        "init",
+        "--provider",
+        "anthropic",
+        "--model",
+        "m",
+        "--key-stdin",
+        "--yes",
+        "--config",
+        &config,
+    ];
+    let ran = place.piped(&words, b"the-secret\n");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(upstream.bodies().len(), 1);
+    let folder = std::path::Path::new(&config).parent().unwrap();
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|it| it.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["anthropic.key", "config.toml"]);
+}
+
+#[test]
 fn what_does_not_work_is_not_written() {
     let place = Place::new("init-refused");
     let yes = ["--provider", "anthropic", "--yes"];

@@ -27,7 +27,7 @@ fn first(place: &Place, own: &str, sent: &Value) -> Value {
     assert!(date.len() == "2026-11-29 (UTC)".len() && date.starts_with("20"), "{text}");
     let own = if own.is_empty() { String::new() } else { format!("{own}\n\n") };
     let text = format!(
-        "{own}Instructions from files:\n\n`{home}/etc/AGENTS.md`:\n```md\nBe exact.\n```\n\n\
+        "{own}Instructions from 2 files:\n\n`{home}/etc/AGENTS.md`:\n```md\nBe exact.\n```\n\n\
          `{home}/AGENTS.md`:\n```md\nBe kind.\n```\n\nWorking folder: {}\n\nToday's date: {date}",
         place.folder().display()
     );
@@ -57,7 +57,7 @@ fn a_chat_begins_with_them_and_tells_a_change_in_the_next_question() {
     let again = paced.asked(2)["messages"].clone();
     assert_eq!(again[0], sent[0], "what went out before stays");
     let told = again[3]["content"].as_str().unwrap();
-    assert!(told.starts_with("Instructions from files:\n\n"), "{told}");
+    assert!(told.starts_with("Instructions from 2 files:\n\n"), "{told}");
     assert!(told.contains("Be patient.") && told.ends_with("\n\ntwo"), "{told}");
     paced.say("deux");
     paced.end();

@@ -14,8 +14,11 @@ use thinkthrough_core::content::{Block, Content, Speaker};
 /// The instructions in force.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Instructions {
-    /// The user's own text.
+    /// The user's own text, chosen for this conversation by `-s`, a profile or `/system`. An empty text means that
+    /// the user chose to have none.
     pub own: Option<String>,
+    /// The text of `[chat] system`. It counts if the user chose no text, and if the conversation holds none.
+    pub usual: Option<String>,
     /// The files with instructions, the most general first. `None` if files are switched off.
     pub files: Option<Vec<InstructionFile>>,
     /// The working folder.
@@ -34,8 +37,7 @@ enum Part {
 }
 
 impl Part {
-    /// The order at the start of a question. The user's own text is the last part, because only the other parts have
-    /// a visible end.
+    /// The order at the start of a question.
     const IN_QUESTION: [Part; 4] = [Part::Date, Part::Folder, Part::Files, Part::Own];
     /// The order in the first message, whose beginning is the user's own text.
     const BEHIND_OWN: [Part; 3] = [Part::Files, Part::Folder, Part::Date];
@@ -45,8 +47,23 @@ impl Part {
         match self {
             Part::Date => "Today's date: ",
             Part::Folder => "Working folder: ",
-            Part::Files => "Instructions from files:",
+            Part::Files => "Instructions from ",
             Part::Own => "Instructions for this conversation from now on:\n\n",
+        }
+    }
+
+    /// The length of the statement about this part at the beginning of a question.
+    fn length(self, text: &str) -> Option<usize> {
+        match self {
+            Part::Date | Part::Folder => text.starts_with(self.head()).then(|| text.find(GAP))?,
+            Part::Files => match text.starts_with(NO_FILES) {
+                true => Some(NO_FILES.len()),
+                false => length_of_files(text),
+            },
+            Part::Own => match text.starts_with(NO_OWN) {
+                true => Some(NO_OWN.len()),
+                false => text.starts_with(self.head()).then(|| text.find(END))?,
+            },
         }
     }
 }
@@ -55,16 +72,31 @@ impl Part {
 const GAP: &str = "\n\n";
 /// The statement that earlier files count no longer.
 const NO_FILES: &str = "Instructions from files: none from now on.";
+/// The statement that an earlier text of the user counts no longer.
+const NO_OWN: &str = "Instructions for this conversation: none from now on.";
+/// The end of the changes at the start of a question, and the gap before it.
+const END: &str = "\n\n(End of the changed instructions.)";
 
 impl Instructions {
     /// The first message of a conversation. `None` if there are no instructions.
     #[must_use]
     pub fn text(&self) -> Option<String> {
-        let own = self.own.clone().filter(|it| !it.trim().is_empty());
+        let own = self.own.as_ref().or(self.usual.as_ref()).filter(|it| !it.trim().is_empty());
         let files = self.files.as_ref().is_some_and(|files| !files.is_empty());
         let behind = Part::BEHIND_OWN.into_iter().filter(|part| *part != Part::Files || files);
-        let parts = own.into_iter().chain(behind.filter_map(|part| self.statement(part)));
+        let parts = own.cloned().into_iter().chain(behind.filter_map(|part| self.statement(part)));
         Some(parts.collect::<Vec<_>>().join(GAP)).filter(|text| !text.is_empty())
+    }
+
+    /// Chooses the text of a profile. A profile without a text chooses that of `[chat] system`.
+    pub fn choose_profile(&mut self, system: Option<String>) {
+        self.own = Some(system.or_else(|| self.usual.clone()).unwrap_or_default());
+    }
+
+    /// The instructions as one text, for the next question of a conversation.
+    pub(crate) fn held(&self, earlier: &[Content]) -> Option<String> {
+        let own = self.own.clone().or_else(|| own_text(earlier));
+        Instructions { own, ..self.clone() }.text()
     }
 
     /// Updates the date from a time in seconds since 1970, unless the date is switched off.
@@ -74,39 +106,44 @@ impl Instructions {
         }
     }
 
-    /// The statement of a question about a part. `None` if the part is switched off.
+    /// The statement about a part. `None` if the part is switched off.
     fn statement(&self, part: Part) -> Option<String> {
         let with_head = |text: &String| format!("{}{text}", part.head());
         match part {
             Part::Date => self.date.as_ref().map(with_head),
             Part::Folder => self.folder.as_ref().map(with_head),
-            Part::Own => self.own.as_ref().filter(|it| !it.trim().is_empty()).map(with_head),
+            Part::Own => {
+                self.own.as_ref().or(self.usual.as_ref()).map(|own| {
+                    if own.trim().is_empty() { NO_OWN.to_owned() } else { with_head(own) }
+                })
+            }
             Part::Files => self.files.as_ref().map(|files| {
-                if files.is_empty() {
-                    return NO_FILES.to_owned();
-                }
+                let noun = match files.len() {
+                    0 => return NO_FILES.to_owned(),
+                    1 => "file",
+                    _ => "files",
+                };
                 let blocks = files.iter().map(|it| named(&it.path, "md", &it.text));
-                let text = blocks.fold(String::new(), |text, block| text + GAP + &block);
-                with_head(&text)
+                let blocks = blocks.fold(String::new(), |text, block| text + GAP + &block);
+                format!("{}{} {noun}:{blocks}", part.head(), files.len())
             }),
         }
     }
 
-    /// The statements that the conversation does not hold yet, in the order of a question.
+    /// The statements that the conversation does not hold yet, in the order of a question, and the line that ends them.
     fn changes(&self, earlier: &[Content]) -> String {
-        let mut changes = String::new();
+        let mut changes = Vec::new();
         for part in Part::IN_QUESTION {
             let Some(statement) = self.statement(part) else { continue };
-            let is_new = match said(earlier, part) {
-                Some(text) => !is_statement(&text, &statement),
-                None => statement != NO_FILES,
+            let is_new = match latest(earlier, part) {
+                Some(_) if part == Part::Own && self.own.is_none() => false,
+                Some(text) => text != statement,
+                None => statement != NO_FILES && statement != NO_OWN,
             };
-            if is_new {
-                changes.push_str(&statement);
-                changes.push_str(GAP);
-            }
+            changes.extend(is_new.then_some(statement));
         }
-        changes
+        let end = if changes.is_empty() { "" } else { END };
+        changes.join(GAP) + end
     }
 }
 
@@ -129,6 +166,7 @@ pub fn with_instructions(
     }
     let changes = instructions.changes(earlier);
     if !changes.is_empty() {
+        let changes = changes + GAP;
         match question.blocks.first_mut() {
             Some(Block::Text(text)) => text.text.insert_str(0, &changes),
             Some(_) | None => question.blocks.insert(0, Block::text(changes)),
@@ -137,97 +175,85 @@ pub fn with_instructions(
     vec![question]
 }
 
-/// The user's own text in the first message of a conversation.
-pub(crate) fn first(contents: &[Content]) -> Option<String> {
-    let text = first_text(contents)?;
-    Some(own_of(&text).to_owned()).filter(|own| !own.is_empty())
+/// The user's own text that the conversation holds.
+fn own_text(contents: &[Content]) -> Option<String> {
+    let statement = latest(contents, Part::Own)?;
+    Some(statement.strip_prefix(Part::Own.head()).unwrap_or_default().to_owned())
 }
 
-/// The first message of a conversation, if it has instructions.
-fn first_text(contents: &[Content]) -> Option<String> {
-    let first = contents.first().filter(|it| it.speaker == Speaker::System)?;
-    Some(first.visible_text())
-}
-
-/// The beginning of the first message, up to the part behind it.
-fn own_of(text: &str) -> &str {
-    let ends = Part::BEHIND_OWN.into_iter().filter_map(|part| paragraph(text, part));
-    let end = ends.min().unwrap_or(text.len());
-    text.get(..end).unwrap_or(text).trim_end_matches('\n')
-}
-
-/// The start of the paragraph that begins with the head of a part.
-fn paragraph(text: &str, part: Part) -> Option<usize> {
-    let mut starts = text.match_indices(part.head()).map(|(at, _)| at);
-    starts.find(|at| *at == 0 || text.get(..*at).is_some_and(|before| before.ends_with(GAP)))
-}
-
-/// The latest text of the conversation that begins with a statement about this part.
-fn said(earlier: &[Content], part: Part) -> Option<String> {
+/// The latest statement of the conversation about this part.
+fn latest(earlier: &[Content], part: Part) -> Option<String> {
     let questions = earlier.iter().rev().filter(|it| it.speaker == Speaker::Human);
-    let latest = questions.into_iter().find_map(|question| match question.blocks.first() {
-        Some(Block::Text(text)) => in_question(&text.text, part).map(str::to_owned),
+    let changed = questions.into_iter().find_map(|question| match question.blocks.first() {
+        Some(Block::Text(text)) => {
+            let (statements, _) = changes_of(&text.text)?;
+            let found = statements.into_iter().find(|(of, _)| *of == part);
+            found.map(|(_, statement)| statement.to_owned())
+        }
         Some(_) | None => None,
     });
-    latest.or_else(|| {
-        let text = first_text(earlier)?;
-        match part {
-            Part::Own => Some(own_of(&text)).filter(|own| !own.is_empty()).map(|own| {
-                // The first message has the text without its head.
-                format!("{}{own}", part.head())
-            }),
-            Part::Date | Part::Folder | Part::Files => {
-                text.get(paragraph(&text, part)?..).map(str::to_owned)
-            }
-        }
+    changed.or_else(|| {
+        let first = earlier.first().filter(|it| it.speaker == Speaker::System)?;
+        in_first(&first.visible_text(), part)
     })
 }
 
-/// The rest of a question from its statement about this part on.
-fn in_question(text: &str, wanted: Part) -> Option<&str> {
-    let mut rest = text;
-    for part in Part::IN_QUESTION {
-        let Some(behind) = rest.strip_prefix(part.head()) else { continue };
+/// The statement about a part in the first message of a conversation.
+///
+/// The message is read from its end, because the user's own text at its beginning may look like any other part.
+fn in_first(text: &str, wanted: Part) -> Option<String> {
+    let mut own = text;
+    for part in Part::BEHIND_OWN.into_iter().rev() {
+        let is_whole = |statement: &str| match part {
+            Part::Files => length_of_files(statement) == Some(statement.len()),
+            Part::Date | Part::Folder | Part::Own => !statement.contains(GAP),
+        };
+        let mut starts = own.match_indices(part.head()).map(|(at, _)| at);
+        let start = starts.find(|at| {
+            let (before, statement) = own.split_at(*at);
+            (before.is_empty() || before.ends_with(GAP)) && is_whole(statement)
+        });
+        let Some((before, statement)) = start.map(|at| own.split_at(at)) else { continue };
         if part == wanted {
-            return Some(rest);
+            return Some(statement.to_owned());
         }
-        rest = match part {
-            Part::Date | Part::Folder => rest.split_once(GAP)?.1,
-            Part::Files => behind_files(behind),
-            Part::Own => return None,
-        };
+        own = before.strip_suffix(GAP).unwrap_or(before);
     }
-    None
+    // The first message has the text without its head.
+    (wanted == Part::Own && !own.is_empty()).then(|| format!("{}{own}", wanted.head()))
 }
 
-/// A question without the changes in front of it. The user's own text has no visible end, so it stays.
+/// The statements at the beginning of a question, and the question itself. `None` without any statement.
+fn changes_of(text: &str) -> Option<(Vec<(Part, &str)>, &str)> {
+    let (mut statements, mut rest) = (Vec::new(), text);
+    for part in Part::IN_QUESTION {
+        let at_part = if statements.is_empty() { Some(rest) } else { rest.strip_prefix(GAP) };
+        let Some((statement, behind)) =
+            at_part.and_then(|it| it.split_at_checked(part.length(it)?))
+        else {
+            continue;
+        };
+        statements.push((part, statement));
+        rest = behind;
+    }
+    let question = rest.strip_prefix(END).filter(|_| !statements.is_empty())?;
+    Some((statements, question.strip_prefix(GAP).unwrap_or(question)))
+}
+
+/// A question without the changes in front of it.
 pub(crate) fn without_changes(text: &str) -> &str {
-    let mut rest = text;
-    for part in [Part::Date, Part::Folder, Part::Files] {
-        let Some(behind) = rest.strip_prefix(part.head()) else { continue };
-        rest = match part {
-            Part::Files => behind_files(behind),
-            Part::Date | Part::Folder | Part::Own => rest.split_once(GAP).map_or("", |it| it.1),
-        };
-    }
-    rest
+    changes_of(text).map_or(text, |(_, question)| question)
 }
 
-/// The rest of a question behind the blocks of its files.
-fn behind_files(text: &str) -> &str {
-    let Some(mut rest) = text.strip_prefix(GAP) else {
-        return text.split_once(GAP).map_or("", |it| it.1);
-    };
-    while let Some((_, length, _)) = block(rest) {
-        let behind = rest.get(length..).unwrap_or_default();
-        rest = behind.strip_prefix(GAP).unwrap_or(behind);
+/// The length of the statement about files at the beginning of a text: its head and as many blocks as it announces.
+fn length_of_files(text: &str) -> Option<usize> {
+    let (count, mut rest) = text.strip_prefix(Part::Files.head())?.split_once(' ')?;
+    rest = rest.strip_prefix("files:").or_else(|| rest.strip_prefix("file:"))?;
+    for _ in 0..count.parse::<usize>().ok()? {
+        rest = rest.strip_prefix(GAP)?;
+        rest = rest.get(block(rest)?.1..)?;
     }
-    rest
-}
-
-/// Returns whether a text begins with exactly this statement.
-fn is_statement(text: &str, statement: &str) -> bool {
-    text.strip_prefix(statement).is_some_and(|rest| rest.is_empty() || rest.starts_with(GAP))
+    Some(text.len() - rest.len())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::agent::Watch;
 use crate::wording::title;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -40,6 +40,8 @@ impl Kept {
     /// If the system gives no random numbers.
     pub fn new(conversations: Conversations, folder: &Path) -> Result<Self, StoreError> {
         let id = conversations.new_id()?;
+        // Clients write the same folder with and without a slash at its end.
+        let folder: PathBuf = folder.components().collect();
         let folder = Some(folder.display().to_string());
         Ok(Kept { conversations, id, is_there: Arc::default(), folder })
     }

@@ -34,6 +34,7 @@ pub mod instructions;
 mod kept;
 mod lessons;
 pub mod mcp;
+pub mod owner;
 pub mod resumption;
 pub mod screen;
 pub mod search;

@@ -2,9 +2,8 @@
 
 use crate::choose::choose;
 use crate::command::asking::{Asking, env};
-use crate::config;
+use crate::config::Config;
 use crate::failure::{Failure, say};
-use std::path::Path;
 use std::time::Duration;
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_chat::{Attempt, Control, Setup, Watch, run};
@@ -26,15 +25,14 @@ impl Watch for Silent {
 }
 
 /// Asks the model of this name, with a configuration that is not in its place yet.
-pub(super) async fn ask(config: &Path, name: &str) -> Result<(), Failure> {
-    let config = config::read(Some(config), &env).map_err(Failure::Failed)?;
-    let chosen = choose(&config, Some(name), &env).await?;
+pub(super) async fn ask(config: &Config, name: &str) -> Result<(), Failure> {
+    let chosen = choose(config, Some(name), &env).await?;
     if let Some(missing) = chosen.missing_key {
         return Err(Failure::Failed(missing));
     }
     say(format_args!("asking `{name}` for one word"));
     let asking = Asking { model: None, config: None, profile: None, set: Vec::new() };
-    let settings = asking.settings(&config, Some(&chosen))?;
+    let settings = asking.settings(config, Some(&chosen))?;
     let mut setup = Setup::new(&chosen.target, &settings, &chosen.transport);
     setup.auth = chosen.auth.clone();
     let mut contents = vec![Content::text(Speaker::Human, QUESTION)];

@@ -15,6 +15,7 @@ use crate::resumption;
 use crate::tools::{Approve, Pending, Question, ToolKind, Verdict};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
+use std::time::UNIX_EPOCH;
 use thinkthrough_core::content::Content;
 use thinkthrough_core::settings::{Display, Resolved, Setting, Source};
 use thinkthrough_json::Raw;
@@ -159,7 +160,9 @@ impl Session {
         let traced = self.kit.tracer.as_ref().and_then(|tracer| tracer.question(&self.id));
         setup.traced = traced.as_ref();
         let Kit { name, target, .. } = &self.kit;
-        let question = with_instructions(&conversation, &self.kit.instructions, question);
+        let mut instructions = self.kit.instructions.clone();
+        instructions.set_date(UNIX_EPOCH.elapsed().unwrap_or_default().as_secs());
+        let question = with_instructions(&conversation, &instructions, question);
         let keeper =
             self.kept.as_ref().map(|kept| kept.ask(question.clone(), name, target, &settings));
         let before = conversation.len();

@@ -232,7 +232,8 @@ impl Run<'_> {
         let trace = self.leave_trace(at, Some(&finished), why);
         let Finished { answer, end, mut content, failure, .. } = finished;
         let form = &self.target.rule.thinking;
-        let is_said = form.effort.is_some() || form.budget.is_some();
+        let is_said =
+            self.setup.settings.enabled.value && (form.effort.is_some() || form.budget.is_some());
         let effort = self.setup.settings.effort.value.filter(|_| is_said).map(Effort::as_str);
         let (took, thinking) = clock.stop(content.as_mut(), effort);
         if !stop.is_cancelled() || failure.is_some() {

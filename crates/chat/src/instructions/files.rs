@@ -1,5 +1,6 @@
 //! Finds the files that contain instructions: `AGENTS.md`, or else `CLAUDE.md`.
 
+use crate::owner::{effective_user, is_foreign};
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -36,8 +37,11 @@ pub fn find(general: Option<&Path>, project: Option<&Path>, home: Option<&Path>)
     let general = general.and_then(|folder| Some((in_folder(folder)?, folder.to_owned())));
     let project = project.and_then(|folder| {
         let folders = upwards(folder, home);
-        let root = folders.last()?.clone();
-        Some((folders.iter().find_map(|it| in_folder(it))?, root))
+        let path = folders.iter().find_map(|it| in_folder(it))?;
+        let is_repository = |it: &&PathBuf| it.join(".git").exists() && home != Some(it.as_path());
+        let root = folders.last().filter(is_repository).map(PathBuf::as_path).or(path.parent());
+        let root = root?.to_owned();
+        Some((path, root))
     });
     let is_same = |other: &PathBuf| general.as_ref().is_some_and(|(path, _)| path == other);
     let project = project.filter(|(path, _)| !is_same(path));
@@ -71,15 +75,40 @@ fn upwards(folder: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 }
 
 /// The user that a folder belongs to.
-#[cfg(unix)]
 fn owner(folder: &Path) -> Option<u32> {
-    use std::os::unix::fs::MetadataExt as _;
-    fs::metadata(folder).ok().map(|it| it.uid())
+    owner_of(&fs::metadata(folder).ok()?)
+}
+
+#[cfg(unix)]
+fn owner_of(it: &fs::Metadata) -> Option<u32> {
+    Some(std::os::unix::fs::MetadataExt::uid(it))
 }
 
 #[cfg(not(unix))]
-fn owner(_: &Path) -> Option<u32> {
+fn owner_of(_: &fs::Metadata) -> Option<u32> {
     None
+}
+
+/// Returns the other user who could write a file, given the owners of the file and of its folder.
+///
+/// Root reads the files of others in their own folders, as in a container, but not in a shared folder.
+fn foreign(file: Option<u32>, folder: Option<u32>, user: u32) -> Option<u32> {
+    let is_own = file == folder || file.is_none_or(|file| file == user);
+    let root = file.filter(|_| user == 0 && !is_own);
+    root.or_else(|| [file, folder].into_iter().flatten().find(|it| is_foreign(*it, user)))
+}
+
+/// Opens a file without following a link, and without waiting for the writer of a pipe.
+#[cfg(unix)]
+fn open(path: &Path) -> std::io::Result<File> {
+    use rustix::fs::{Mode, OFlags, open};
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(open(path, flags, Mode::empty())?.into())
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> std::io::Result<File> {
+    File::open(path)
 }
 
 /// Reads a file, and returns a warning if only its beginning is sent. A link must not lead out of `root`, so that a
@@ -94,10 +123,16 @@ fn read(path: &Path, root: &Path) -> Result<(String, Option<String>), String> {
             "it is a link to a file outside of `{root}` or of another kind; put the text itself there"
         ));
     }
-    let file = File::open(&real).map_err(failed)?;
+    let file = open(&real).map_err(failed)?;
     let size = file.metadata().map_err(failed)?;
     if !size.is_file() {
         return Err("it is no file; remove it or put a text there".to_owned());
+    }
+    let folder = real.parent().and_then(owner);
+    if let Some(other) = foreign(owner_of(&size), folder, effective_user()) {
+        return Err(format!(
+            "another user ({other}) could change it; copy it into a folder of your own"
+        ));
     }
     let mut bytes = Vec::new();
     let most = u64::try_from(MOST + 1).unwrap_or(u64::MAX);
@@ -136,7 +171,7 @@ fn in_a_line(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Found, MOST, find};
+    use super::{Found, MOST, find, foreign};
     use std::fs;
     use std::path::{Path, PathBuf};
 
@@ -212,6 +247,61 @@ mod tests {
         assert_eq!(disk.find("home/repo"), (Vec::new(), Vec::new()), "a blank file");
         fs::write(disk.0.join("home/repo/AGENTS.md"), [0xff, 0xfe, b'a']).unwrap();
         assert!(disk.find("home/repo").1[0].contains("is no UTF-8 text"));
+    }
+
+    #[test]
+    fn a_file_of_another_user_is_not_sent() {
+        const ME: u32 = 1000;
+        const OTHER: u32 = 1001;
+        for (file, folder, user, expected) in [
+            (ME, ME, ME, None),
+            (0, ME, ME, None),
+            (ME, 0, ME, None),
+            (0, 0, ME, None),
+            (OTHER, 0, ME, Some(OTHER)),
+            (OTHER, ME, ME, Some(OTHER)),
+            (OTHER, OTHER, ME, Some(OTHER)),
+            (ME, OTHER, ME, Some(OTHER)),
+            // The folder of a project outside a container.
+            (OTHER, OTHER, 0, None),
+            (OTHER, 0, 0, Some(OTHER)),
+            (0, OTHER, 0, None),
+        ] {
+            let found = foreign(Some(file), Some(folder), user);
+            assert_eq!(found, expected, "{file} in {folder}, read by {user}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_refused_at_once() {
+        let disk = Disk::new("pipe");
+        let pipe = disk.0.join("home/repo/AGENTS.md");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let (files, warnings) = disk.find("home/repo");
+        assert_eq!(files, [""; 0]);
+        assert!(warnings[0].contains("it is no file"), "{warnings:?}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn without_a_repository_a_link_stays_in_the_folder_of_the_file() {
+        let disk = Disk::new("boundary");
+        fs::create_dir_all(disk.0.join("home/download/sub")).unwrap();
+        disk.write("home/key.md", "secret");
+        disk.write("home/download/notes.md", "notes");
+        for with_repository_at_home in [false, true] {
+            if with_repository_at_home {
+                fs::create_dir(disk.0.join("home/.git")).unwrap();
+            }
+            for (target, is_sent) in [("../key.md", false), ("notes.md", true)] {
+                let link = disk.0.join("home/download/AGENTS.md");
+                drop(fs::remove_file(&link));
+                std::os::unix::fs::symlink(target, &link).unwrap();
+                let (files, warnings) = disk.find("home/download/sub");
+                assert_eq!((files.len(), warnings.len()), (is_sent.into(), (!is_sent).into()));
+            }
+        }
     }
 
     #[cfg(unix)]

@@ -1,4 +1,5 @@
-use super::{InstructionFile, Instructions, first, with_instructions, without_changes};
+use super::{InstructionFile, Instructions, own_text, with_instructions, without_changes};
+use crate::attachment::named;
 use thinkthrough_core::content::{Content, Speaker};
 
 fn own(text: &str) -> Instructions {
@@ -12,6 +13,7 @@ fn file(path: &str, text: &str) -> InstructionFile {
 fn all(files: &[InstructionFile], date: &str) -> Instructions {
     Instructions {
         own: Some("be brief".to_owned()),
+        usual: None,
         files: Some(files.to_vec()),
         folder: Some("/work".to_owned()),
         date: Some(date.to_owned()),
@@ -34,7 +36,7 @@ fn instructions_begin_a_conversation_and_a_change_is_said_once() {
     let (brief, rhyme, none) = (own("be brief"), own("rhyme"), Instructions::default());
     let begun = said(&[(brief.clone(), "a"), (brief.clone(), "b"), (none.clone(), "c")]);
     assert_eq!(begun, ["be brief", "a", "b", "c"]);
-    let told = "Instructions for this conversation from now on:\n\nrhyme\n\nb";
+    let told = "Instructions for this conversation from now on:\n\nrhyme\n\n(End of the changed instructions.)\n\nb";
     let changed = said(&[(brief, "a"), (rhyme.clone(), "b"), (rhyme.clone(), "c")]);
     assert_eq!(changed, ["be brief", "a", told, "c"]);
     assert_eq!(said(&[(none, "a"), (rhyme, "b")]), ["a", told]);
@@ -45,7 +47,7 @@ fn instructions_begin_a_conversation_and_a_change_is_said_once() {
 fn each_part_is_said_again_only_if_it_has_changed() {
     let agents = file("/work/AGENTS.md", "# Rules\n```\ncode\n```\n");
     let begun = all(std::slice::from_ref(&agents), "2026-11-29");
-    let text = "be brief\n\nInstructions from files:\n\n`/work/AGENTS.md`:\n````md\n# Rules\n```\ncode\n```\n````\
+    let text = "be brief\n\nInstructions from 1 file:\n\n`/work/AGENTS.md`:\n````md\n# Rules\n```\ncode\n```\n````\
         \n\nWorking folder: /work\n\nToday's date: 2026-11-29";
     assert_eq!(begun.text().as_deref(), Some(text));
     let next_day = all(std::slice::from_ref(&agents), "2026-11-30");
@@ -69,19 +71,20 @@ fn each_part_is_said_again_only_if_it_has_changed() {
         text,
         "1",
         "2",
-        "Today's date: 2026-11-30\n\n3",
+        "Today's date: 2026-11-30\n\n(End of the changed instructions.)\n\n3",
         "4",
-        "Today's date: 2026-12-01\n\nWorking folder: /other\n\nInstructions from files: none from now on.\n\n5",
+        "Today's date: 2026-12-01\n\nWorking folder: /other\n\nInstructions from files: none from now on.\n\n\
+         (End of the changed instructions.)\n\n5",
         "6",
         "7",
-        "Instructions for this conversation from now on:\n\nrhyme\n\n8",
-        "Instructions from files:\n\n`/b.md`:\n```md\nb\n```\n\n9",
+        "Instructions for this conversation from now on:\n\nrhyme\n\n(End of the changed instructions.)\n\n8",
+        "Instructions from 1 file:\n\n`/b.md`:\n```md\nb\n```\n\n(End of the changed instructions.)\n\n9",
         "10",
     ];
     let said = said(&turns);
     assert_eq!(said, expected);
     let plain: Vec<&str> = said.iter().skip(1).map(|text| without_changes(text)).collect();
-    assert_eq!(plain, ["1", "2", "3", "4", "5", "6", "7", expected[8], "9", "10"]);
+    assert_eq!(plain, ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]);
 }
 
 #[test]
@@ -93,8 +96,12 @@ fn a_part_behind_changed_files_is_found() {
     };
     let said = said(&[(start, "1"), (both.clone(), "2"), (both, "3")]);
     assert_eq!(said[0], "be brief\n\nWorking folder: /work\n\nToday's date: 2026-11-29");
-    assert!(said[2].starts_with("Instructions from files:\n\n`/a.md`"), "{}", said[2]);
-    assert!(said[2].ends_with("from now on:\n\nrhyme\n\n2"), "{}", said[2]);
+    assert!(said[2].starts_with("Instructions from 2 files:\n\n`/a.md`"), "{}", said[2]);
+    assert!(
+        said[2].ends_with("from now on:\n\nrhyme\n\n(End of the changed instructions.)\n\n2"),
+        "{}",
+        said[2]
+    );
     assert_eq!(said[3], "3");
 }
 
@@ -107,6 +114,62 @@ fn the_own_text_of_a_conversation_is_shown_without_the_other_parts() {
     ] {
         let question = Content::text(Speaker::Human, "a");
         let begun = with_instructions(&[], &instructions, question);
-        assert_eq!(first(&begun).as_deref(), expected);
+        assert_eq!(own_text(&begun).as_deref(), expected);
     }
+}
+
+#[test]
+fn a_part_that_became_shorter_is_said_again() {
+    let (a, b) = (file("/a.md", "a"), file("/b.md", "b"));
+    let both = all(&[a.clone(), b.clone()], "2026-11-29");
+    let one = all(std::slice::from_ref(&a), "2026-11-29");
+    let told = "Instructions from 1 file:\n\n`/a.md`:\n```md\na\n```\n\n(End of the changed instructions.)\n\n2";
+    assert_eq!(said(&[(both.clone(), "1"), (one.clone(), "2"), (one, "3")])[2..], [told, "3"]);
+    let (long, short) = (own("be brief\n\nrhyme"), own("be brief"));
+    let told = "Instructions for this conversation from now on:\n\nbe brief\n\n(End of the changed instructions.)\n\n2";
+    assert_eq!(said(&[(long, "1"), (short.clone(), "2"), (short, "3")])[2..], [told, "3"]);
+    let start = all(&[], "2026-11-29");
+    let again = said(&[(start, "1"), (both.clone(), "2"), (both, "3")]);
+    assert_eq!(again[3], "3");
+}
+
+#[test]
+fn the_users_own_words_are_no_changes() {
+    let output = named("$ ls", "", "a.md");
+    for words in [
+        "Working folder: of what?\n\nTell me.".to_owned(),
+        "Today's date: unknown\n\nGuess it.".to_owned(),
+        format!("{output}\n\nexplain"),
+        output.clone(),
+    ] {
+        assert_eq!(without_changes(&words), words);
+        let new = all(&[file("/b.md", "b")], "2026-11-30");
+        let said = said(&[(all(&[], "2026-11-29"), "1"), (new, &words)]);
+        assert_eq!(without_changes(&said[2]), words, "{}", said[2]);
+    }
+    let odd = Instructions {
+        own: Some("Say this:\n\nToday's date: unknown\n\nand end.".to_owned()),
+        ..all(&[file("/b.md", "b")], "2026-11-30")
+    };
+    assert_eq!(said(&[(odd.clone(), "1"), (odd, "2")])[2], "2");
+}
+
+#[test]
+fn a_usual_text_does_not_replace_the_own_text_of_a_conversation() {
+    let usual = Instructions { usual: Some("be kind".to_owned()), ..Instructions::default() };
+    let chosen = Instructions { own: Some("rhyme".to_owned()), ..usual.clone() };
+    assert_eq!(said(&[(usual.clone(), "1"), (usual.clone(), "2")]), ["be kind", "1", "2"]);
+    assert_eq!(said(&[(chosen.clone(), "1"), (usual.clone(), "2")]), ["rhyme", "1", "2"]);
+    let later = said(&[(usual.clone(), "1"), (chosen.clone(), "2"), (usual.clone(), "3")]);
+    assert!(later[2].contains("rhyme") && later[3] == "3", "{later:?}");
+    let none = Instructions::default();
+    let first = said(&[(none.clone(), "1"), (usual.clone(), "2")]);
+    assert!(first[1].contains("be kind"), "{first:?}");
+    let mut of_profile = usual;
+    of_profile.choose_profile(None);
+    assert!(said(&[(chosen.clone(), "1"), (of_profile, "2")])[2].contains("be kind"));
+    let mut without = none;
+    without.choose_profile(None);
+    let told = "Instructions for this conversation: none from now on.\n\n(End of the changed instructions.)\n\n2";
+    assert_eq!(said(&[(chosen, "1"), (without.clone(), "2"), (without, "3")])[2..], [told, "3"]);
 }

@@ -172,11 +172,11 @@ impl Session {
         let mut efforts: Vec<Effort> =
             if known.is_empty() { vec![Effort::Low, Effort::Medium, Effort::High] } else { known };
         efforts.retain(|effort| *effort != Effort::None);
-        efforts.sort_by_key(|effort| Effort::ALL.iter().position(|it| it == effort));
-        let next = match self.layers.resolve().effort.value {
-            None => efforts.first(),
-            Some(now) => efforts.iter().skip_while(|effort| **effort != now).nth(1),
-        };
+        let rank = |effort: &Effort| Effort::ALL.iter().position(|it| it == effort);
+        efforts.sort_by_key(rank);
+        let now = self.layers.resolve().effort.value;
+        // The model's list may lack the effort in use.
+        let next = efforts.iter().find(|it| now.is_none_or(|now| rank(it) > rank(&now)));
         let word = next.map_or("unset", |effort| effort.as_str());
         let text = next.map_or_else(
             || "effort: the model's own".to_owned(),

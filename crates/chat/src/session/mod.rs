@@ -200,7 +200,7 @@ impl Session {
         let mut session = Session {
             view: View::default(),
             composer: Composer::default(),
-            flags: Flags::of(&start.layers, start.names_model),
+            flags: Flags::of(&start.layers, start.names_model, start.instructions.own.clone()),
             layers: start.layers,
             profiles: start.profiles,
             model: start.model,
@@ -288,6 +288,12 @@ impl Session {
     #[must_use]
     pub fn is_asking(&self) -> bool {
         self.run.is_some() || self.shell.is_some()
+    }
+
+    /// Returns true if the conversation has a message.
+    #[must_use]
+    pub fn has_messages(&self) -> bool {
+        !self.conversation.contents().is_empty()
     }
 
     /// The id and the title of the conversation, if it is stored.

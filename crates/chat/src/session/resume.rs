@@ -17,12 +17,14 @@ pub(super) struct Flags {
     pub(super) names_model: bool,
     profile: Option<(String, Partial)>,
     settings: Partial,
+    /// The instructions of `-s` or of the profile.
+    own: Option<String>,
 }
 
 impl Flags {
-    pub(super) fn of(layers: &Layers, names_model: bool) -> Self {
+    pub(super) fn of(layers: &Layers, names_model: bool, own: Option<String>) -> Self {
         let (profile, settings) = (layers.profile.clone(), layers.session.clone());
-        Flags { names_model, profile, settings }
+        Flags { names_model, profile, settings, own }
     }
 }
 
@@ -37,6 +39,7 @@ impl Session {
             self.layers.profile.clone_from(&self.flags.profile);
             self.layers.session.clone_from(&self.flags.settings);
         }
+        self.instructions.own.clone_from(&self.flags.own);
         self.cost = state.cost;
         self.in_store = state;
         self.conversation = Conversation::stored(stored);

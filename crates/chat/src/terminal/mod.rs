@@ -104,10 +104,8 @@ const WHEEL: isize = 3;
 /// The stored conversation that the user left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Its id.
-    pub id: String,
-    /// Its title, with secrets masked.
-    pub title: String,
+    /// Its id and its title with secrets masked, if it is stored.
+    pub stored: Option<(String, String)>,
     /// The end of its transcript, as lines for a terminal that scrolls.
     pub transcript: String,
 }
@@ -275,9 +273,12 @@ impl App {
             self.on_inbound(inbound);
         }
         let width = self.terminal.size().map_or(80, |size| size.width);
-        let (id, title) = self.session.stored()?;
+        if !self.session.has_messages() {
+            return None;
+        }
+        let stored = self.session.stored().map(|(id, title)| (id.to_owned(), title));
         let transcript = self.screen.scrollback(self.session.view(), width);
-        Some(Left { id: id.to_owned(), title, transcript })
+        Some(Left { stored, transcript })
     }
 
     fn draw(&mut self) -> io::Result<()> {

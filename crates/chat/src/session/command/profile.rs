@@ -58,9 +58,7 @@ fn load(session: &mut Session, name: &str) {
     session.layers.session = Default::default();
     session.layers.conversation = Default::default();
     session.layers.profile = Some((profile.name, profile.settings));
-    if profile.system.is_some() {
-        session.instructions.own = profile.system;
-    }
+    session.instructions.choose_profile(profile.system);
     session.changed(&format!("profile `{name}` is in use"));
     if let Some(model) = profile.model.filter(|model| *model != session.model.name) {
         session.effect(Effect::Choose(model));

@@ -5,7 +5,6 @@ use super::super::message::{Effect, Keep};
 use super::super::model::Model;
 use super::Word;
 use crate::attachment::shown;
-use crate::instructions::{self, Instructions};
 use crate::resumption;
 use crate::screen::model::Level;
 use crate::search;
@@ -202,8 +201,7 @@ pub(super) fn search_words(_: &Session, before: &[&str]) -> Vec<Word> {
 pub(super) fn system(session: &mut Session, rest: &str) {
     if rest.is_empty() {
         let contents = session.conversation().contents();
-        let own = session.instructions.own.clone().or_else(|| instructions::first(contents));
-        let held = Instructions { own, ..session.instructions.clone() }.text();
+        let held = session.instructions.held(contents);
         let changes = "`/system TEXT` changes them";
         let text = match held {
             Some(held) => format!("instructions for the model ({changes}):\n\n{}", shown(&held)),

@@ -477,13 +477,18 @@ fn model_effort_and_thinking_have_one_key_each() {
     let mut desk = desk();
     desk.press(KeyCode::F(2), KeyModifiers::NONE);
     assert!(desk.effects.iter().any(|it| matches!(it, Effect::ListModels)));
-    let efforts: Vec<Option<String>> = (0..6)
-        .map(|_| {
-            desk.press(KeyCode::F(3), KeyModifiers::NONE);
-            desk.session.view().status.effort.clone()
-        })
-        .collect();
-    assert!(efforts[0].is_some() && efforts.contains(&None), "{efforts:?}");
+    let mut pressed = || {
+        desk.press(KeyCode::F(3), KeyModifiers::NONE);
+        desk.session.view().status.effort.clone()
+    };
+    let efforts: Vec<Option<String>> = (0..6).map(|_| pressed()).collect();
+    let efforts: Vec<Option<&str>> = efforts.iter().map(Option::as_deref).collect();
+    let words = ["low", "medium", "high", "max"].map(Some);
+    assert_eq!(efforts, [&words[..], &[None, Some("low")]].concat());
+    // The model has no such effort; the next higher one follows.
+    desk.line("/effort xhigh");
+    desk.press(KeyCode::F(3), KeyModifiers::NONE);
+    assert_eq!(desk.session.view().status.effort.as_deref(), Some("max"));
     desk.press(KeyCode::F(4), KeyModifiers::NONE);
     assert_eq!(desk.session.view().status.effort.as_deref(), Some("no thinking"));
     assert_eq!(desk.said(), "thinking off");
