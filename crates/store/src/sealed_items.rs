@@ -4,6 +4,7 @@
 //! stored without its items: no trace waits for a store that does not answer.
 
 use crate::error::StoreError;
+use crate::keys::TenantKeys;
 use crate::row::{ItemsRow, SealedItems, TraceRow};
 use crate::seal::{Kind, bind};
 use crate::store::Store;
@@ -15,43 +16,55 @@ use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_core::plane::{Masked, Tenant};
 use thinkthrough_json::{Raw, Writer};
-use tokio::time::{Instant, timeout_at};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
-/// The longest wait of one batch of traces for the keys of all its tenants.
+/// The longest wait of one batch of traces for the keys of a tenant. All tenants wait at the same time.
 const PATIENCE: Duration = Duration::from_millis(250);
 
 impl Store {
     /// The rows of these traces, with sealed items.
     pub(crate) async fn trace_rows(&self, traces: Vec<NewTrace>) -> Vec<TraceRow> {
-        let until = Instant::now() + PATIENCE;
-        let mut rows = Vec::with_capacity(traces.len());
-        for trace in traces {
-            let items = match trace.items.as_ref().filter(|items| !items.get().is_empty()) {
-                Some(items) => timeout_at(until, self.seal_items(&trace, items)).await,
-                None => Ok(None),
-            };
-            let items = items.ok().flatten();
-            rows.push(TraceRow { items, ..TraceRow::from(trace) });
-        }
-        rows
+        let keys = self.keys_for_items(&traces).await;
+        let rows = traces.into_iter().map(|trace| {
+            let keys = keys.get(trace.tenant.as_str());
+            let items = keys.zip(items(&trace)).and_then(|(keys, items)| seal(keys, &trace, items));
+            TraceRow { items, ..TraceRow::from(trace) }
+        });
+        rows.collect()
     }
 
-    async fn seal_items(
-        &self,
-        trace: &NewTrace,
-        items: &Masked<TraceItems>,
-    ) -> Option<SealedItems> {
-        // Anyone can make up a credential. Only an answer proves that the provider accepts it.
-        let is_proven = !trace.tenant.is_credential() || trace.state != TraceState::Failed;
-        let keys = match is_proven {
-            true => self.keys_or_new(&trace.tenant).await.ok()?,
-            false => self.keys(&trace.tenant).await.ok()??,
-        };
-        let (key_id, key) = keys.current()?;
-        let mut w = Writer::new();
-        items.get().write(&mut w);
-        let sealed = key.seal(w.finish(), &place(&trace.tenant, &trace.id)).ok()?;
-        Some(SealedItems { key_id, sealed })
+    /// The keys of the tenants of these traces, by name. Slow or damaged keys of one tenant leave the others alone.
+    async fn keys_for_items(&self, traces: &[NewTrace]) -> HashMap<String, Arc<TenantKeys>> {
+        let mut tenants: HashMap<&str, (&Tenant, bool)> = HashMap::new();
+        for trace in traces.iter().filter(|trace| items(trace).is_some()) {
+            // Anyone can make up a credential. Only an answer proves that the provider accepts it.
+            let is_proven = !trace.tenant.is_credential() || trace.state != TraceState::Failed;
+            let entry = tenants.entry(trace.tenant.as_str());
+            entry.or_insert((&trace.tenant, false)).1 |= is_proven;
+        }
+        let (mut found, mut reads) = (HashMap::new(), JoinSet::new());
+        for (name, (tenant, is_proven)) in tenants {
+            if let Some(keys) = self.at_hand(tenant) {
+                found.insert(name.to_owned(), keys);
+                continue;
+            }
+            let (store, tenant) = (self.clone(), tenant.clone());
+            reads.spawn(async move {
+                let keys = async {
+                    match is_proven {
+                        true => store.keys_or_new(&tenant).await.ok(),
+                        false => store.keys(&tenant).await.ok().flatten(),
+                    }
+                };
+                let keys = timeout(PATIENCE, keys).await.ok().flatten();
+                keys.map(|keys| (tenant.as_str().to_owned(), keys))
+            });
+        }
+        while let Some(read) = reads.join_next().await {
+            found.extend(read.ok().flatten());
+        }
+        found
     }
 
     /// Opens the items of a row. Returns `None` if the tenant was erased, or if the row is not the one that was sealed.
@@ -96,13 +109,27 @@ impl Traces {
         let store = self.store();
         let mut found = HashMap::new();
         for row in store.backend().trace_items(tenant, ids).await? {
-            let items = store.open_items(&row).await?.unwrap_or_default();
+            // The keys of one tenant may be damaged or slow. All other rows are still readable.
+            let items = store.open_items(&row).await.ok().flatten().unwrap_or_default();
             let client = Raw::parse(&row.metadata).ok();
             let client = client.and_then(|raw| raw.doc().root().string("client"));
             found.insert(row.trace, (items, client));
         }
         Ok(found)
     }
+}
+
+/// The items of a trace, if it has any.
+fn items(trace: &NewTrace) -> Option<&Masked<TraceItems>> {
+    trace.items.as_ref().filter(|items| !items.get().is_empty())
+}
+
+fn seal(keys: &TenantKeys, trace: &NewTrace, items: &Masked<TraceItems>) -> Option<SealedItems> {
+    let (key_id, key) = keys.current()?;
+    let mut w = Writer::new();
+    items.get().write(&mut w);
+    let sealed = key.seal(w.finish(), &place(&trace.tenant, &trace.id)).ok()?;
+    Some(SealedItems { key_id, sealed })
 }
 
 /// The rows of traces without their items, for a journal that is written before the store is open.

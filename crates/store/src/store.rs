@@ -48,8 +48,8 @@ struct Inner {
     tenants: Mutex<HashMap<String, KeysAtHand>>,
     /// Look-up keys of tenants without any records so far, by name.
     made: Mutex<HashMap<String, Key>>,
-    /// Held while a tenant is added.
-    adding: tokio::sync::Mutex<()>,
+    /// The locks of tenants that are being added, by name.
+    adding: Mutex<HashMap<String, std::sync::Weak<tokio::sync::Mutex<()>>>>,
     touched: Touched,
     waiting: Waiting<Answer>,
     refusals: Refusals,
@@ -133,7 +133,7 @@ impl Store {
             install_key,
             tenants: Mutex::default(),
             made: Mutex::default(),
-            adding: tokio::sync::Mutex::default(),
+            adding: Mutex::default(),
             touched: Touched::default(),
             waiting: Waiting::answers(),
             refusals: Refusals::default(),

@@ -256,6 +256,8 @@ impl Caller {
                 caller.state.charges.lose();
             }
             if matches!(outcome, Ok(Outcome::Answer { .. })) {
+                // An earlier candidate may have refused the request.
+                caller.state.reporter.refused(None);
                 caller.state.reporter.tell(&Progress::Led);
                 candidate.lessons.note(
                     &outcome,

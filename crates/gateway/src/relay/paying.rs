@@ -68,7 +68,9 @@ impl Caller {
         let items = reporter.keeps_items().then(|| TraceItems::asked(asked.contents()));
         let mut room = load.share.reserve();
         let items = items.filter(|items| room.grow_copy(items.size())).unwrap_or_default();
-        let is_first = asked.contents().iter().all(|content| content.speaker != Speaker::Ai);
+        // The provider keeps the earlier part of a conversation that the request names.
+        let is_first =
+            !self.is_bound && asked.contents().iter().all(|content| content.speaker != Speaker::Ai);
         Question { effort, is_first, items, refusal: None, room: Some(room) }
     }
 

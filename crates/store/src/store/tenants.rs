@@ -5,7 +5,7 @@ use crate::error::StoreError;
 use crate::keys::TenantKeys;
 use crate::seal::Key;
 use std::collections::HashMap;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use thinkthrough_core::plane::Tenant;
 
@@ -93,8 +93,11 @@ impl Store {
         &self,
         tenant: &Tenant,
     ) -> Result<(Arc<TenantKeys>, Option<Key>), StoreError> {
-        let _adding = self.inner.adding.lock().await;
-        let known = self.keys(tenant).await?;
+        let lock = self.adding(tenant);
+        let _adding = lock.lock().await;
+        if let Some(keys) = self.keys(tenant).await? {
+            return Ok((keys, self.made().remove(tenant.as_str())));
+        }
         let random = self.random_key()?;
         let (told, lookup) = {
             let mut made = self.made();
@@ -104,12 +107,21 @@ impl Store {
             made.insert(tenant.as_str().to_owned(), lookup.clone());
             (told, lookup)
         };
-        let keys = match known {
-            Some(keys) => keys,
-            None => self.add(tenant, lookup).await?,
-        };
+        let keys = self.add(tenant, lookup).await?;
         self.made().remove(tenant.as_str());
         Ok((keys, told))
+    }
+
+    /// The lock of a tenant that is being added. Other tenants do not wait for it.
+    fn adding(&self, tenant: &Tenant) -> Arc<tokio::sync::Mutex<()>> {
+        let mut adding = self.inner.adding.lock().unwrap_or_else(PoisonError::into_inner);
+        adding.retain(|_, lock| lock.strong_count() > 0);
+        if let Some(lock) = adding.get(tenant.as_str()).and_then(Weak::upgrade) {
+            return lock;
+        }
+        let lock = Arc::new(tokio::sync::Mutex::new(()));
+        adding.insert(tenant.as_str().to_owned(), Arc::downgrade(&lock));
+        lock
     }
 
     /// Adds a tenant with this look-up key.
@@ -141,12 +153,12 @@ impl Store {
             made.remove(tenant.as_str());
             return Ok(keys.lookup.clone());
         }
-        if let Some(lookup) = made.get(tenant.as_str()) {
-            return Ok(lookup.clone());
-        }
         // Another task may have added the tenant just now.
         if let Some(keys) = self.at_hand(tenant) {
             return Ok(keys.lookup.clone());
+        }
+        if let Some(lookup) = made.get(tenant.as_str()) {
+            return Ok(lookup.clone());
         }
         if made.len() >= MADE {
             made.clear();
@@ -176,7 +188,8 @@ impl Store {
         self.inner.recent.clear();
     }
 
-    fn at_hand(&self, tenant: &Tenant) -> Option<Arc<TenantKeys>> {
+    /// The cached keys of a tenant.
+    pub(crate) fn at_hand(&self, tenant: &Tenant) -> Option<Arc<TenantKeys>> {
         let (keys, is_old) = {
             let mut tenants = self.tenants();
             let known = tenants.get_mut(tenant.as_str())?;

@@ -179,5 +179,9 @@ async fn first_data_of_a_tenant_may_come_twice_at_once() {
         talk.turn("one", "hm", "first").await;
         add.await.unwrap();
         assert_eq!(talk.restored().await, 1, "{n}");
+        while store.traces().waiting() > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        assert_eq!(read(&store.traces(), &format!("t{n}")).await, ["why?", "{}"], "{n}");
     }
 }
