@@ -381,7 +381,7 @@ impl<'d> RequestContext<'d> {
         if choice == Choice::ThinkingOff {
             settings = Cow::Owned(decide::without_thinking(&settings));
         }
-        let found = self.usable(found);
+        let found = self.usable(found, open);
         let decided = self.decided(&found, open, &origin, &settings);
         if decided.is_off {
             settings = Cow::Owned(decide::without_thinking(&settings));

@@ -1,11 +1,12 @@
 //! Prepares a refused request again with a repair.
 
 use super::{LeftOut, RequestContext, question};
-use crate::content::Content;
+use crate::content::{Content, Speaker};
 use crate::decide::{self, Applied, Named, Repair};
 use crate::decision::{Action, Why};
 use crate::outgoing::without_member;
-use crate::restore::{Found, Secret};
+use crate::plane::{Open, Place};
+use crate::restore::{Found, Head, Secret};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -93,13 +94,26 @@ impl RequestContext<'_> {
         own.unwrap_or_else(|| Secret::new([0; 32]))
     }
 
-    /// Filters out the records that the provider refused.
-    pub(super) fn usable<'f>(&self, found: &'f [Found]) -> Cow<'f, [Found]> {
-        let records = &self.left_out.records;
-        if records.is_empty() {
+    /// Filters out the records that the provider refused, and those with a refused thought: the answer then lacks its
+    /// thought, as if there were no record.
+    pub(super) fn usable<'f>(&self, found: &'f [Found], open: &dyn Open) -> Cow<'f, [Found]> {
+        let LeftOut { records, marks, .. } = &self.left_out;
+        if records.is_empty() && marks.is_empty() {
             return Cow::Borrowed(found);
         }
-        Cow::Owned(found.iter().filter(|it| !records.contains(&it.head.id)).cloned().collect())
+        let is_usable = |it: &&Found| !records.contains(&it.head.id) && !self.has_refused(it, open);
+        Cow::Owned(found.iter().filter(is_usable).cloned().collect())
+    }
+
+    fn has_refused(&self, record: &Found, open: &dyn Open) -> bool {
+        let Some(owner) = self.owner.as_ref().filter(|_| !self.left_out.marks.is_empty()) else {
+            return false;
+        };
+        let Head { id, origin, .. } = &*record.head;
+        let place = Place { tenant: &owner.tenant, record: id, origin, position: 0 };
+        let Ok(kept) = record.kept.open(&place, open) else { return false };
+        let content = [Content::new(Speaker::Ai, kept.blocks)];
+        !self.without_marked(Cow::Borrowed(&content)).1.is_empty()
     }
 
     /// Removes refused thoughts that were restored from the vault.

@@ -216,3 +216,29 @@ fn a_sealed_item_goes_back_as_it_was_given_out() {
     let sent = sent.body.unwrap_or_else(|| own(next(r#","content":null"#)));
     assert!(sent.contains(r#""content":null"#), "{sent}");
 }
+
+#[test]
+fn a_refused_seal_is_not_put_back_from_its_record_and_the_answer_goes_in_words() {
+    let mut gateway = Gateway::new("messages", "anthropic", None, "claude-sonnet-4-5");
+    let request = |messages: &str| {
+        format!(
+            r#"{{"model":"m","max_tokens":9000,"thinking":{{"type":"enabled","budget_tokens":2000}},"messages":[{{"role":"user","content":"Hi"}}{messages}]}}"#
+        )
+    };
+    let content = r#"[{"type":"thinking","thinking":"a","signature":"seal-number-one"},{"type":"tool_use","id":"toolu_01A9bC8dE7fG6hJ5kL4mN3pQ","name":"ls","input":{}}]"#;
+    let answer = format!(
+        r#"{{"id":"msg_1","type":"message","role":"assistant","model":"m","content":{content},"stop_reason":"tool_use","usage":{{"input_tokens":1,"output_tokens":1}}}}"#
+    );
+    let first = gateway.ask(&request(""), &Lock);
+    gateway.answer(first, &[&answer], None);
+    let result =
+        r#"{"type":"tool_result","tool_use_id":"toolu_01A9bC8dE7fG6hJ5kL4mN3pQ","content":"x"}"#;
+    let came = request(&format!(
+        r#",{{"role":"assistant","content":{content}}},{{"role":"user","content":[{result}]}}"#
+    ));
+    let invalid = "messages.1.content.0: Invalid `signature` in `thinking` block";
+    gateway.refusal = Some((invalid, came.clone()));
+    let again = gateway.ask(&came, &Lock);
+    assert!(!body(&again).contains("seal-number-one"), "{}", body(&again));
+    assert!(body(&again).contains("You used the tool `ls`"), "{}", body(&again));
+}
