@@ -56,10 +56,8 @@ fn no_fixture_is_forgotten() {
 /// `.ci/run` runs the commands that the README shows to a newcomer.
 #[test]
 fn the_commands_of_the_readme_are_run() {
-    let commands = [
-        "cargo run --release -- ask \"What is in this folder? Think first.\"",
-        "cargo test --workspace",
-    ];
+    let commands =
+        ["cargo run -- ask \"What is in this folder? Think first.\"", "cargo test --workspace"];
     let mut findings = Vec::new();
     for file in ["README.md", ".ci/run"].into_iter().filter(|file| tree::root().join(file).exists())
     {
