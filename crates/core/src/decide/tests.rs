@@ -313,7 +313,7 @@ fn what_is_left_of_an_answer_that_broke_off_can_be_sent() {
     assert_eq!(applied.contents.len(), 2, "nothing is left of the answer: {:?}", applied.contents);
     let whole = Block::Thinking(Thinking::new("whole", "reasoning_content"));
     turns[1].blocks = vec![whole, Block::text(" "), call("never-run")];
-    let applied = gone_out(&turns, &target(contract.clone()), &settings(&[]));
+    let applied = gone_out(&turns, &target(contract), &settings(&[]));
     assert_eq!(applied.contents.len(), 2, "only a thought is left: {:?}", applied.contents);
     turns[1].blocks = vec![Block::text("Half an ans"), call("never-run")];
     let applied = gone_out(&turns, &target(contract), &settings(&[]));

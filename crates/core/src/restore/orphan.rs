@@ -48,7 +48,7 @@ impl Orphan {
     /// The change that gives the result the provider's own id of the call.
     pub(crate) fn renamed(&self, head: &Head, kept: &Kept) -> Option<Change> {
         let place = head.seen.calls.iter().position(|call| call.id == self.id)?;
-        let calls = kept.blocks.iter().filter_map(|block| match block {
+        let mut calls = kept.blocks.iter().filter_map(|block| match block {
             Block::ToolCall(ToolCall { id, .. }) => Some(id),
             Block::Media(_)
             | Block::Other(_)
@@ -56,7 +56,7 @@ impl Orphan {
             | Block::Thinking(_)
             | Block::ToolResponse(_) => None,
         });
-        let native = calls.skip(place).next()?.clone()?;
+        let native = calls.nth(place)?.clone()?;
         let Orphan { message, block, .. } = *self;
         Some(Change { message, block, what: What::Rename(Some(native)) })
     }

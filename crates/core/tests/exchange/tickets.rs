@@ -318,7 +318,7 @@ fn a_result_whose_call_the_provider_keeps_names_it_by_the_providers_id() {
         )
     };
     let next = gateway.ask(&results(one, two), &Lock);
-    let items = |of: &str| of[of.find("\"previous").unwrap()..].to_owned();
+    let items = |of: &str| of.split_once("\"previous").unwrap().1.to_owned();
     assert_eq!(items(body(&next)), items(&results("read:0", "read:1")));
     // Without the record, the provider gets the caller's ids, and refuses them.
     gateway.records.clear();
