@@ -47,8 +47,7 @@ const TEXT: Contract = Contract::plain(Return::All, DETAILS).stated(PAGE);
 const SEALED: Contract =
     Contract { field: Some(DETAILS), ..Contract::sealed(Return::All) }.with_unsealed().stated(PAGE);
 /// Claude's generations with manual thinking.
-const MANUAL: Contract =
-    Contract { only_when_on: true, ..SEALED }.required_in(Return::CurrentTurn);
+const MANUAL: Contract = Contract { only_when_on: true, ..SEALED }.required_in(Return::CurrentTurn);
 const CALLS: Contract = Contract::plain(Return::ToolCalls, DETAILS).required().stated(PAGE);
 
 /// Plain strings are taken of models whose thoughts are plain text; a payload has no room in them.
