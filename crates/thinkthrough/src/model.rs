@@ -5,7 +5,7 @@
 //! if its name shows one.
 //!
 //! ```
-//! use thinkthrough::model::{Return, Target};
+//! use thinkthrough::model::Target;
 //!
 //! let target = Target::built_in("anthropic", None, "claude-sonnet-4-5").unwrap();
 //! println!("{} ({})", target.url(true), target.rule_source);
@@ -13,7 +13,7 @@
 //!
 //! // A server of one's own.
 //! let own = Target { base_url: "http://127.0.0.1:8000/v1".into(), ..Target::built_in("vllm", None, "qwen3").unwrap() };
-//! assert_ne!(own.rule.contract.returns, Return::All);
+//! assert_eq!(own.url(false), "http://127.0.0.1:8000/v1/chat/completions");
 //! ```
 
 pub use thinkthrough_core::contract::{
