@@ -188,6 +188,9 @@ pub trait Wire: Sync + fmt::Debug {
         None
     }
 
+    /// Changes a request that goes out on another wire, where only this wire has such a form.
+    fn leave(&self, _request: &mut Request) {}
+
     /// Writes a request body. Thoughts in the contents are written as they are, because the decisions about them are
     /// made before.
     fn write_request(&self, request: &Request, dialect: &Dialect) -> Written;
@@ -444,11 +447,12 @@ impl std::error::Error for UnknownWire {}
 ///
 /// If the body is not a request of its wire, or needs a feature that only its own wire has.
 pub fn read_for(from: &dyn Wire, to: &dyn Wire, body: Val<'_>) -> Result<Request, RequestError> {
-    let request = from.read_request(body)?;
-    match from.asks_in_vain(&request).filter(|_| from.id() != to.id()) {
-        Some(error) => Err(error),
-        None => Ok(request),
+    let mut request = from.read_request(body)?;
+    if from.id() == to.id() {
+        return Ok(request);
     }
+    from.leave(&mut request);
+    from.asks_in_vain(&request).map_or(Ok(request), Err)
 }
 
 /// The wire of this name.

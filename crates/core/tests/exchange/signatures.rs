@@ -233,3 +233,21 @@ fn what_is_not_kept_or_has_its_own_place_gets_no_ticket() {
     let answer = r#"{"type":"message","id":"m","role":"assistant","model":"claude-sonnet-4-5","content":[{"type":"thinking","thinking":"Look","signature":""},{"type":"text","text":"ok"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":2}}"#;
     assert_eq!(gateway.answer(first, &[answer], None).0, answer);
 }
+
+#[test]
+fn a_signature_in_a_part_of_its_own_stays_with_its_thought() {
+    let gateway = crate::Gateway::new("generate-content", "anthropic", None, "claude-sonnet-4-5");
+    let parts = r#"{"text":"Look","thought":true},{"text":"","thought":true,"thoughtSignature":"c2VhbGVk"},{"text":"One file."}"#;
+    let came = format!(
+        r#"{{"generationConfig":{{"thinkingConfig":{{"thinkingBudget":2000}}}},"contents":[{{"role":"user","parts":[{{"text":"List it."}}]}},{{"role":"model","parts":[{parts}]}},{{"role":"user","parts":[{{"text":"And?"}}]}}]}}"#
+    );
+    let request = thinkthrough_core::wire::read_for(
+        gateway.caller,
+        gateway.target.wire,
+        thinkthrough_json::Doc::parse_str(&came).unwrap().root(),
+    );
+    let contents = request.unwrap().contents;
+    let thoughts: Vec<_> = contents[1].thoughts().collect();
+    assert_eq!(thoughts.len(), 1, "{thoughts:?}");
+    assert_eq!(thoughts[0].signature.as_deref(), Some("c2VhbGVk"));
+}

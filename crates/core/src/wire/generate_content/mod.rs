@@ -28,7 +28,7 @@ pub use asked::asked;
 use super::headers::Headers;
 use super::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
 use crate::answer::Answer;
-use crate::content::Other;
+use crate::content::{Block, Other};
 use crate::event::Sink;
 use crate::json::Val;
 use crate::request::Request;
@@ -61,6 +61,21 @@ const SCHEMA: &str = "schema";
 /// Note: a new entry of `tools` begins here; its value are the other fields of the entry.
 const TOOL: &str = "tool";
 
+/// Joins a thought with the part behind it that has only its signature, as streams give it.
+fn join_signatures(blocks: &mut Vec<Block>) {
+    blocks.dedup_by(|next, thought| {
+        let (Block::Thinking(next), Block::Thinking(thought)) = (next, thought) else {
+            return false;
+        };
+        let is_rest = next.thought.is_empty() && next.signature.is_some();
+        let is_open = !thought.thought.is_empty() && !thought.has_payload();
+        if is_rest && is_open {
+            thought.signature = next.signature.take();
+        }
+        is_rest && is_open
+    });
+}
+
 impl Wire for GenerateContent {
     fn id(&self) -> &'static str {
         ID
@@ -72,6 +87,10 @@ impl Wire for GenerateContent {
 
     fn joins_results(&self) -> bool {
         true
+    }
+
+    fn leave(&self, request: &mut Request) {
+        request.contents.iter_mut().for_each(|content| join_signatures(&mut content.blocks));
     }
 
     fn respelled(&self, message: Val<'_>) -> Vec<(Range<usize>, String)> {
