@@ -105,8 +105,9 @@ class Gateway:
         return answer.status, dict((k.lower(), v) for k, v in answer.getheaders()), answer.read().decode()
 
     def ask(self, wish, key=ALICE, session="nightly", model="thinker"):
-        """Has the model say what is wished; gives the trace."""
-        body = {"model": model, "stream": True, "messages": [{"role": "user", "content": json.dumps(wish)}]}
+        """Has the model say what is wished, an object or its JSON; gives the trace."""
+        content = wish if isinstance(wish, str) else json.dumps(wish)
+        body = {"model": model, "stream": True, "messages": [{"role": "user", "content": content}]}
         _, headers, _ = self.request(
             "POST", "/v1/chat/completions", body, authorization=f"Bearer {key}", content_type="application/json",
             x_thinkthrough_session=session, user_agent="a-client/1.0",

@@ -61,7 +61,8 @@ def check_revoked(place):
 def check_hidden(place):
     """`includeInResponse = false` hides thoughts here, too: in lists, traces and the search."""
     with Gateway(place.think, "[reasoning]\nincludeInResponse = false\n") as gateway:
-        trace = gateway.ask({"thought": "a hidden thought", "answer": "a plain answer"})
+        # The question is shown, so that it must not have the words of the thought.
+        trace = gateway.ask(r'{"thought": "a \u0068idden thought", "answer": "a plain answer"}')
         gateway.kept(trace)
         page = signed_in(place, gateway)
         for path, until in [("traces", "document.querySelector('.row')"), (f"trace/{trace}", "document.querySelector('.why')"),

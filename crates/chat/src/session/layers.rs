@@ -2,6 +2,19 @@
 
 use thinkthrough_core::settings::{Key, Layer, Partial, Resolved, SettingError, Source, resolve};
 
+/// A profile of the configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// The name.
+    pub name: String,
+    /// The model, if the profile names one.
+    pub model: Option<String>,
+    /// The settings.
+    pub settings: Partial,
+    /// The user's instructions for the model, if the profile has some.
+    pub system: Option<String>,
+}
+
 /// The settings of each layer. The built-in values are the lowest layer.
 #[derive(Clone, Debug, Default)]
 pub struct Layers {

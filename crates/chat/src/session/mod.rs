@@ -27,7 +27,7 @@ pub use command::help;
 pub use conversation::{Conversation, Plan};
 pub use count::Counter;
 pub use format::Format;
-pub use layers::{Change, Layers};
+pub use layers::{Change, Layers, Profile};
 pub use message::{
     Compression, Count, Counted, Effect, Ended, Hit, Keep, Kept, Listed, Message, Offer,
     Permission, Progress, Question, RunId, Scroll, Side, Stored, Verdict, Write, Wrote,
@@ -95,19 +95,6 @@ pub struct Start {
     pub cover: Cover,
     /// Facts that refusals taught about models, shared with the requests.
     pub lessons: Lessons,
-}
-
-/// A profile of the configuration.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Profile {
-    /// The name.
-    pub name: String,
-    /// The model, if the profile names one.
-    pub model: Option<String>,
-    /// The settings.
-    pub settings: Partial,
-    /// The user's instructions for the model, if the profile has some.
-    pub system: Option<String>,
 }
 
 /// The state of the terminal client.
