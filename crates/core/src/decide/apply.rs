@@ -71,7 +71,8 @@ pub(super) fn in_order<'c>(
     contents
 }
 
-/// Moves plain thoughts that the gateway wrote as summaries for its caller to the place that the model reads.
+/// Moves plain thoughts that the gateway wrote as summaries for its caller to the place that the model reads; if the
+/// model demands thoughts, also those of unknown makers.
 pub(super) fn in_place<'c>(
     mut contents: Cow<'c, [Content]>,
     input: &Input<'c>,
@@ -87,7 +88,8 @@ pub(super) fn in_place<'c>(
             continue;
         }
         let mut thoughts = opened.0.iter().flatten().flat_map(Kept::thoughts).peekable();
-        let is_ours = thoughts.peek().is_some() && !thoughts.any(is_summary);
+        let may_be_ours = thoughts.peek().is_some() || input.contract().required;
+        let is_ours = may_be_ours && !thoughts.any(is_summary);
         let moves = |thinking: &Thinking| {
             let is_made = thinking.id.as_deref().is_some_and(is_made_id);
             is_summary(thinking) && (is_ours || is_made)
@@ -287,11 +289,13 @@ fn leave_out(content: &mut Content, is_out: impl Fn(usize) -> bool) -> bool {
 /// Moves thoughts into the field of the contract. The provider refuses them in another field, or ignores them silently.
 fn rename(content: &mut Content, field: &str) {
     for block in &mut content.blocks {
-        if let Block::Thinking(thinking) = block
-            && SIBLINGS.contains(&thinking.source_field.as_str())
-            && thinking.source_field != field
-        {
+        let Block::Thinking(thinking) = block else { continue };
+        let is_detail = thinking.source_field == "reasoning_details" && !thinking.is_sealed();
+        let is_sibling = SIBLINGS.contains(&thinking.source_field.as_str());
+        if is_sibling && thinking.source_field != field {
             field.clone_into(&mut thinking.source_field);
+        } else if is_detail && !thinking.thought.is_empty() {
+            *thinking = Thinking::new(std::mem::take(&mut thinking.thought), field);
         }
     }
 }

@@ -148,6 +148,21 @@ fn words_alone_beside_a_call_get_the_documented_value_where_a_seal_is_demanded()
 }
 
 #[test]
+fn plain_details_of_an_unknown_maker_go_in_the_field_that_the_model_reads() {
+    let details = r#""reasoning_details":[{"type":"reasoning.text","text":"I look.","index":0}],"#;
+    for (provider, model, field) in [
+        ("deepseek", "deepseek-v4-pro", "reasoning_content"),
+        ("moonshotai", "kimi-k3", "reasoning_content"),
+    ] {
+        let gateway = Gateway::new("chat-completions", provider, None, model);
+        let came = unknown(details);
+        let sent = sent(&gateway.ask(&came, &Lock), &came);
+        assert!(sent.contains(&format!(r#""{field}":"I look.""#)), "{sent}");
+        assert!(!sent.contains("reasoning_details"), "{sent}");
+    }
+}
+
+#[test]
 fn a_call_without_its_thought_is_told_to_claude_at_another_host() {
     let gateway =
         Gateway::new("chat-completions", "openrouter", None, "anthropic/claude-sonnet-4.5");
