@@ -49,7 +49,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_core::content::Block;
 use thinkthrough_core::request::Tool;
-use thinkthrough_core::settings::{Display, Partial};
+use thinkthrough_core::settings::Display;
 use thinkthrough_core::tokens::TokenCount;
 use thinkthrough_limits::BudgetRules;
 use thinkthrough_store::{ConversationState, Cost};

@@ -236,7 +236,7 @@ fn what_is_not_kept_or_has_its_own_place_gets_no_ticket() {
 
 #[test]
 fn a_signature_in_a_part_of_its_own_stays_with_its_thought() {
-    let gateway = crate::Gateway::new("generate-content", "anthropic", None, "claude-sonnet-4-5");
+    let gateway = Gateway::new("generate-content", "anthropic", None, "claude-sonnet-4-5");
     let parts = r#"{"text":"Look","thought":true},{"text":"","thought":true,"thoughtSignature":"c2VhbGVk"},{"text":"One file."}"#;
     let came = format!(
         r#"{{"generationConfig":{{"thinkingConfig":{{"thinkingBudget":2000}}}},"contents":[{{"role":"user","parts":[{{"text":"List it."}}]}},{{"role":"model","parts":[{parts}]}},{{"role":"user","parts":[{{"text":"And?"}}]}}]}}"#
