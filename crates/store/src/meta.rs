@@ -80,7 +80,7 @@ mod tests {
         let full = Meta {
             title: Some("a \"title\"".into()),
             state: ConversationState { model: Some("m".into()), reasoning, cost },
-            folder: Some("/work".into()),
+            folder: Some("/project".into()),
             settings: Raw::parse("{\"x\": 1.50}").ok(),
             fork: Some(Fork { from: "id".into(), at: 3 }),
         };

@@ -15,7 +15,7 @@ fn all(files: &[InstructionFile], date: &str) -> Instructions {
         own: Some("be brief".to_owned()),
         usual: None,
         files: Some(files.to_vec()),
-        folder: Some("/work".to_owned()),
+        folder: Some("/project".to_owned()),
         date: Some(date.to_owned()),
     }
 }
@@ -45,10 +45,10 @@ fn instructions_begin_a_conversation_and_a_change_is_said_once() {
 
 #[test]
 fn each_part_is_said_again_only_if_it_has_changed() {
-    let agents = file("/work/AGENTS.md", "# Rules\n```\ncode\n```\n");
+    let agents = file("/project/AGENTS.md", "# Rules\n```\ncode\n```\n");
     let begun = all(std::slice::from_ref(&agents), "2026-11-29");
-    let text = "be brief\n\nInstructions from 1 file:\n\n`/work/AGENTS.md`:\n````md\n# Rules\n```\ncode\n```\n````\
-        \n\nWorking folder: /work\n\nToday's date: 2026-11-29";
+    let text = "be brief\n\nInstructions from 1 file:\n\n`/project/AGENTS.md`:\n````md\n# Rules\n```\ncode\n```\n````\
+        \n\nWorking folder: /project\n\nToday's date: 2026-11-29";
     assert_eq!(begun.text().as_deref(), Some(text));
     let next_day = all(std::slice::from_ref(&agents), "2026-11-30");
     let moved = Instructions { folder: Some("/other".to_owned()), ..all(&[], "2026-12-01") };
@@ -95,7 +95,7 @@ fn a_part_behind_changed_files_is_found() {
         ..all(&[file("/a.md", "a"), file("/b.md", "b\n")], "2026-11-29")
     };
     let said = said(&[(start, "1"), (both.clone(), "2"), (both, "3")]);
-    assert_eq!(said[0], "be brief\n\nWorking folder: /work\n\nToday's date: 2026-11-29");
+    assert_eq!(said[0], "be brief\n\nWorking folder: /project\n\nToday's date: 2026-11-29");
     assert!(said[2].starts_with("Instructions from 2 files:\n\n`/a.md`"), "{}", said[2]);
     assert!(
         said[2].ends_with("from now on:\n\nrhyme\n\n(End of the changed instructions.)\n\n2"),

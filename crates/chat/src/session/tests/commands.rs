@@ -449,7 +449,7 @@ fn status_and_cost_say_what_is_known() {
         "| effort | high (session) |",
         "| conversation | one, `abc` |",
         "| messages | 2 |",
-        "| folder | `/work` |",
+        "| folder | `/project` |",
         "| store | `/data/think.db` |",
     ] {
         assert!(desk.page().contains(row), "{row}\n{}", desk.page());

@@ -61,7 +61,7 @@ pub(super) fn start() -> Start {
         clock: Duration::ZERO,
         prompt: None,
         attached: Vec::new(),
-        folder: "/work".to_owned(),
+        folder: "/project".to_owned(),
         store: None,
     }
 }

@@ -40,6 +40,17 @@ impl Drop for Folder {
     }
 }
 
+/// A running keeper of these conversations: its orders, and what it reports.
+fn keeper(
+    conversations: Conversations,
+) -> (mpsc::UnboundedSender<Order>, mpsc::UnboundedReceiver<Inbound>) {
+    let (sender, inbox) = mpsc::unbounded_channel();
+    let (orders, queue) = mpsc::unbounded_channel();
+    let rest = (Here::default(), Cover::default(), Folders::default());
+    tokio::spawn(Keeper::new(conversations, sender, None, rest).run(queue));
+    (orders, inbox)
+}
+
 fn answer(thought: &str, text: &str) -> Content {
     let thought = Block::Thinking(Thinking::new(thought, "thinking"));
     Content::new(Speaker::Ai, vec![thought, Block::Text(Text::new(text))])
@@ -64,17 +75,7 @@ async fn a_search_holds_nothing_back() {
         let said = [answer("a thought", &format!("the needle {number}"))];
         conversations.begin(&Meta::default(), &said).await.unwrap();
     }
-    let (sender, mut inbox) = mpsc::unbounded_channel();
-    let (orders, queue) = mpsc::unbounded_channel();
-    tokio::spawn(
-        Keeper::new(
-            conversations,
-            sender,
-            None,
-            (Here::default(), Cover::default(), Folders::default()),
-        )
-        .run(queue),
-    );
+    let (orders, mut inbox) = keeper(conversations);
     let search = |words: &str| {
         let words = words.to_owned();
         Order::Keep(Keep::Search { words, within: Within::All, shows_thoughts: true })
@@ -105,17 +106,7 @@ async fn a_search_lists_three_finds_of_a_conversation_and_no_hidden_thought() {
     said.extend((0..3).map(|number| answer(&format!("needle plan {number}"), "nothing")));
     said.push(answer("quiet", "a needle it is"));
     conversations.begin(&Meta::default(), &said).await.unwrap();
-    let (sender, mut inbox) = mpsc::unbounded_channel();
-    let (orders, queue) = mpsc::unbounded_channel();
-    tokio::spawn(
-        Keeper::new(
-            conversations,
-            sender,
-            None,
-            (Here::default(), Cover::default(), Folders::default()),
-        )
-        .run(queue),
-    );
+    let (orders, mut inbox) = keeper(conversations);
     let mut find = async |within, shows_thoughts| {
         let words = "needle".to_owned();
         orders.send(Order::Keep(Keep::Search { words, within, shows_thoughts })).unwrap();
