@@ -188,8 +188,8 @@ pub trait Wire: Sync + fmt::Debug {
         None
     }
 
-    /// Changes a request that goes out on another wire, where only this wire has such a form.
-    fn leave(&self, _request: &mut Request) {}
+    /// Rewrites the parts of a request that only this wire can express, because it goes out on another one.
+    fn before_translation(&self, _request: &mut Request) {}
 
     /// Writes a request body. Thoughts in the contents are written as they are, because the decisions about them are
     /// made before.
@@ -451,7 +451,7 @@ pub fn read_for(from: &dyn Wire, to: &dyn Wire, body: Val<'_>) -> Result<Request
     if from.id() == to.id() {
         return Ok(request);
     }
-    from.leave(&mut request);
+    from.before_translation(&mut request);
     from.asks_in_vain(&request).map_or(Ok(request), Err)
 }
 

@@ -89,7 +89,7 @@ impl Wire for GenerateContent {
         true
     }
 
-    fn leave(&self, request: &mut Request) {
+    fn before_translation(&self, request: &mut Request) {
         request.contents.iter_mut().for_each(|content| join_signatures(&mut content.blocks));
     }
 
