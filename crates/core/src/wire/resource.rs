@@ -316,11 +316,19 @@ fn is_reference(item: Val<'_>) -> bool {
     };
     match item.text("type").as_deref() {
         Some("item_reference" | "image_generation_call") => true,
-        Some("reasoning" | "compaction" | "compaction_summary") => !has("encrypted_content"),
+        Some("reasoning") => !has("encrypted_content") && !has_words(item),
+        Some("compaction" | "compaction_summary") => !has("encrypted_content"),
         _ => !["content", "arguments", "output", "input", "call_id", "action", "code", "tools"]
             .into_iter()
             .any(has),
     }
+}
+
+/// Whether a reasoning item holds the text of its thought. Servers of open models read that, and OpenAI, which looks up a
+/// thought by its id, refuses it.
+fn has_words(reasoning: Val<'_>) -> bool {
+    let parts = reasoning.get("content").into_iter().flat_map(Val::items);
+    parts.filter_map(|part| part.text("text")).any(|text| !text.trim().is_empty())
 }
 
 /// Providers mark skills that they offer to everybody, and those have names for ids.

@@ -31,6 +31,11 @@ const PLACES: &[(&str, &str, &str)] = &[
     (RESPONSES, r#"{"input":[{"type":"message","id":"m","content":[]}]}"#, "Item m"),
     (RESPONSES, r#"{"input":[{"type":"reasoning","id":"m","summary":[]}]}"#, "Item m"),
     (RESPONSES, r#"{"input":[{"type":"reasoning","id":"m","encrypted_content":" "}]}"#, "Item m"),
+    (
+        RESPONSES,
+        r#"{"input":[{"type":"reasoning","id":"m","content":[{"type":"reasoning_text","text":" "}]}]}"#,
+        "Item m",
+    ),
     (RESPONSES, r#"{"input":[{"type":"image_generation_call","id":"m","result":"x"}]}"#, "Item m"),
     (RESPONSES, r#"{"input":[{"content":[{"type":"input_file","file_id":"f"}]}]}"#, "File f"),
     (
@@ -112,6 +117,10 @@ fn every_other_member_belongs_to_the_client() {
             r#"{"input":[{"type":"function_call","id":"m","call_id":"c","arguments":"{}"}]}"#,
         ),
         (RESPONSES, r#"{"input":[{"type":"reasoning","id":"m","encrypted_content":"gAAAAA"}]}"#),
+        (
+            RESPONSES,
+            r#"{"input":[{"type":"reasoning","id":"m","content":[{"type":"reasoning_text","text":"t"}]}]}"#,
+        ),
         (RESPONSES, r#"{"tools":[{"parameters":{"properties":{"file_id":{"default":"f"}}}}]}"#),
         (CHAT, r#"{"audio":{"voice":"x"},"voice":"alloy","conversation_id":"c","container":"c"}"#),
         (
