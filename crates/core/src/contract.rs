@@ -236,6 +236,8 @@ pub struct Contract {
     pub bypass: Option<&'static str>,
     /// The endpoint refuses a thought beside a text in an answer with calls. The text is left out.
     pub apart: bool,
+    /// The provider refuses an answer with neither text nor calls. Such an answer is left out.
+    pub refuses_silence: bool,
     /// The provider refuses a sealed item if the client added a member to it.
     pub verbatim: bool,
     /// The description of an answer whose demanded thought is missing.
@@ -274,6 +276,7 @@ impl Contract {
         bound: false,
         bypass: None,
         apart: false,
+        refuses_silence: false,
         verbatim: false,
         told: Told::InUserMessage,
         only_when_on: false,

@@ -276,6 +276,8 @@ pub enum Why {
     Stopped,
     /// Words, or the documented value, replaced it when its record was missing.
     Told,
+    /// Its answer has neither text nor calls, and the provider refuses such an answer.
+    Unanswered,
     /// It has only a payload, and the model reads only text.
     Unreadable,
     /// Its maker is unknown, and it came on another wire.
@@ -319,6 +321,7 @@ impl Why {
             Why::Told => {
                 "something else went out in its place before, and what was sent stays as it was"
             }
+            Why::Unanswered => "its answer says and calls nothing, and the provider refuses that",
             Why::Unreadable => "it has no readable text, and the model takes nothing else",
             Why::Unknown => "nobody knows who sealed it, and the model takes its own seals only",
             Why::Unsealed => "it has no signature or other payload that the model could verify",

@@ -1,7 +1,7 @@
 //! Applies decisions to the messages of a request.
 
 use super::Input;
-use super::blocks::{is_thought, says_anything};
+use super::blocks::{is_silent, is_thought, says_anything};
 use super::records::{self, Opened};
 use super::remains::{self, Which};
 use crate::content::{Block, Content, Speaker, Thinking};
@@ -168,7 +168,9 @@ pub(super) fn blocks<'c>(
         let decided = changing.get(&message).map(Vec::as_slice).unwrap_or_default();
         let Some(content) = contents.get(message) else { continue };
         let is_answer = content.speaker == Speaker::Ai;
-        let may_change = content.partial || (is_answer && content.thoughts().next().is_some());
+        let goes = contract.refuses_silence && is_silent(&contents, message);
+        let may_change =
+            goes || content.partial || (is_answer && content.thoughts().next().is_some());
         if decided.is_empty() && !may_change {
             continue;
         }
@@ -181,6 +183,9 @@ pub(super) fn blocks<'c>(
             content.blocks.insert(0, Block::Thinking(empty));
         }
         without_broken_calls(content);
+        if goes {
+            content.blocks.clear();
+        }
         if let (true, Some(field)) = (is_answer, field) {
             rename(content, field);
         }

@@ -20,9 +20,9 @@ pub(super) fn decide<'c>(
     target: &Target,
     settings: &Resolved,
 ) -> Applied<'c> {
-    let pass =
-        Pass { target, settings, contract: &target.rule.contract, turns: &Turns::of(contents) };
-    let mut decisions = pass.all(contents);
+    let (contract, turns) = (&target.rule.contract, &Turns::of(contents));
+    let pass = Pass { target, settings, contract, turns, contents };
+    let mut decisions = pass.all();
     if pass.contract.bound {
         bound::blocks(contents, &mut decisions);
     }
@@ -76,16 +76,17 @@ struct Pass<'a> {
     settings: &'a Resolved,
     contract: &'a Contract,
     turns: &'a Turns,
+    contents: &'a [Content],
 }
 
 impl Pass<'_> {
-    fn all(&self, contents: &[Content]) -> Vec<Decision> {
+    fn all(&self) -> Vec<Decision> {
         let which = match self.settings.include_in_context.value {
             Include::False => Which::All,
             Include::Auto | Include::True => Which::Saying,
         };
         let mut decisions = Vec::new();
-        for (message, content) in contents.iter().enumerate() {
+        for (message, content) in self.contents.iter().enumerate() {
             let mut say = |block: usize, value: Option<&Block>| {
                 let decision = self.one(content, message, value);
                 decisions.push(Decision { message, block: Some(block), ..decision });
@@ -211,6 +212,8 @@ impl Pass<'_> {
             Some(Why::Cut)
         } else if content.partial && (contract.bound || !says_anything(content)) {
             Some(Why::CutAnswer)
+        } else if contract.refuses_silence && is_silent(self.contents, message) {
+            Some(Why::Unanswered)
         } else if contract.signed && !contract.unsealed && !is_sealed {
             Some(Why::Unsealed)
         } else if is_known
@@ -313,6 +316,16 @@ pub(super) fn says_anything(content: &Content) -> bool {
         Block::Media(_) => true,
         Block::Other(other) => !is_thought(other),
         Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => false,
+    })
+}
+
+/// Whether a message is a whole answer with neither words nor calls. The model's own message at the end is the beginning
+/// of its next answer, and a message before another one of the model is a fragment.
+pub(super) fn is_silent(contents: &[Content], message: usize) -> bool {
+    let is_answer = |it: &&Content| it.speaker == Speaker::Ai;
+    let ends = contents.get(message + 1).is_some_and(|next| !is_answer(&next));
+    contents.get(message).filter(is_answer).is_some_and(|content| {
+        ends && content.tool_calls().next().is_none() && !says_anything(content)
     })
 }
 

@@ -167,3 +167,31 @@ fn withheld_thoughts_are_asked_for_where_the_model_is_set_to_show_them() {
     let sent = gateway.ask(chat, &Lock);
     assert!(body(&sent).contains(r#""display":"summarized""#), "{}", body(&sent));
 }
+
+/// Kimi refuses such an answer, and a client that keeps it could ask nothing more.
+#[test]
+fn an_answer_that_says_nothing_is_left_out_where_it_is_refused() {
+    let with = |answer: &str, behind: &str| {
+        format!(
+            r#"{{"model":"kimi-k2.6","messages":[{{"role":"user","content":"Hi"}},{{"role":"assistant",{answer}}}{behind}]}}"#
+        )
+    };
+    let (user, calls) = (
+        r#",{"role":"user","content":"And?"}"#,
+        r#",{"role":"assistant","content":null,"tool_calls":[{"id":"ls:0","type":"function","function":{"name":"ls","arguments":"{}"}}]},{"role":"tool","tool_call_id":"ls:0","content":"one"}"#,
+    );
+    let thought = r#""content":"","reasoning_content":"T""#;
+    let out = r#"{"thinking":{"keep":"all"},"model":"kimi-k2.6","messages":[{"role":"user","content":"Hi"},{"role":"user","content":"And?"}]}"#;
+    let gateway = Gateway::new("chat-completions", "moonshotai", None, "kimi-k2.6");
+    let goes = |answer: &str, behind: &str| gateway.ask(&with(answer, behind), &Lock).body;
+    assert_eq!(goes(thought, user).as_deref(), Some(out));
+    assert_eq!(goes(r#""content":" ""#, user).as_deref(), Some(out));
+    // The beginning of the next answer, and a fragment of one, stay.
+    for (answer, behind) in [(r#""content":"","partial":true"#, ""), (thought, calls)] {
+        let body = goes(answer, behind).unwrap_or_else(|| with(answer, behind));
+        assert!(body.contains(&format!(r#""role":"assistant",{answer}"#)), "{body}");
+    }
+    let gateway = Gateway::new("chat-completions", "deepseek", None, "deepseek-v4-pro");
+    let kept = with(thought, user).replace("kimi-k2.6", "deepseek-v4-pro");
+    assert_eq!(gateway.ask(&kept, &Lock).body, None);
+}

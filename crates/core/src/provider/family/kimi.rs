@@ -1,7 +1,7 @@
 //! Kimi. While thinking is on, every message with tool calls must carry its reasoning, in all of the history; for a
 //! missing thought, one blank is the least that is accepted. K2.7 and K3 keep all of it. Call ids are a name and a
 //! small number, which come again in every turn. A message without calls needs no reasoning, so that calls can be
-//! described in its text.
+//! described in its text. An answer with neither text nor calls is refused.
 //!
 //! Facts: the vendor's guide to thinking models, the error texts in public threads (autumn 2026).
 
@@ -16,6 +16,7 @@ const PAGE: &str = "https://platform.kimi.ai/docs/guide/use-kimi-k2-thinking-mod
 pub(in crate::provider) const K2: Contract = Contract {
     tickets: Some(WeakIds::Counted),
     told: Told::InAnswer,
+    refuses_silence: true,
     ..Contract::plain(Return::ToolCalls, "reasoning_content").required().with_empty(" ")
 }
 .stated(PAGE);
