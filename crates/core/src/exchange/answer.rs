@@ -4,6 +4,7 @@ use super::handling::View;
 use super::mint::{Edited, Mint, record_of};
 use super::own::{Finished, remedy};
 use super::show::Show;
+use super::stamp::Missing;
 use super::{Owner, RequestContext};
 use crate::answer::{Answer, REFUSAL_DETAILS};
 use crate::content::{Origin, Thinking};
@@ -40,6 +41,7 @@ struct Adjustments {
     /// The name under which the answer is stored. `is_said`: the stream has it already.
     name: Option<Name>,
     is_said: bool,
+    missing: Missing,
     /// The model name that the caller asked for, if the model has another.
     alias: Option<String>,
     /// The place of thoughts for the caller, if configured.
@@ -192,6 +194,7 @@ impl Exchange {
             wire: caller.id(),
             name: asked.name.clone().filter(|_| !is_relayed),
             is_said: false,
+            missing: if is_relayed { Missing::default() } else { Missing::of(asked, caller) },
             alias: asked.alias.clone(),
             show: view.map(Show::new),
             tickets: match (asked.mint(), is_relayed) {
@@ -398,7 +401,8 @@ impl Adjust for Adjustments {
     }
 
     fn event(&mut self, event: Event<'_>, pass: &mut dyn FnMut(Event<'_>)) {
-        let Adjustments { wire, name, is_said, alias, show, tickets } = self;
+        let Adjustments { wire, name, is_said, missing, alias, show, tickets } = self;
+        missing.before(event, pass);
         if let Some(Name { id, fields }) = name {
             if !std::mem::replace(is_said, true) {
                 pass(Event::Fact(Fact::ResponseId(id)));
@@ -450,6 +454,9 @@ impl Adjust for Adjustments {
         }
         if let Some(details) = shown.refusal_details().cloned() {
             shown.to_mut().extra.insert(self.wire, REFUSAL_DETAILS, details);
+        }
+        if self.missing.is_in(&shown) {
+            self.missing.fill(shown.to_mut());
         }
         if let Some(Name { id, fields }) = &self.name {
             let named = shown.to_mut();

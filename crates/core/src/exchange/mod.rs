@@ -73,6 +73,7 @@ mod own;
 mod pair;
 mod repaired;
 mod show;
+mod stamp;
 
 pub use crate::decide::{Named, PutBack, RefusalCause, Repair};
 pub use crate::decision::Without;
@@ -82,6 +83,7 @@ pub use difference::{Difference, Differences, Side};
 pub use handling::{Handling, Restore, Thoughts, View};
 pub use mending::{Mending, Sent, may_be_repaired};
 pub use own::{Ended, Finished, Own, Turn, build};
+pub use stamp::Stamp;
 
 use crate::content::{Content, Origin};
 use crate::contract::Return;
@@ -144,6 +146,7 @@ pub struct RequestContext<'d> {
     left_out: LeftOut,
     memory: Memory,
     name: Option<Name>,
+    stamp: Option<Stamp>,
     /// The model name that the caller asked for, if the model has another.
     alias: Option<String>,
     /// The most tokens of the answer, if a budget sets a cap.
@@ -246,6 +249,7 @@ impl<'d> RequestContext<'d> {
             left_out: LeftOut::default(),
             memory: Memory::default(),
             name: None,
+            stamp: None,
             alias: None,
             most: None,
             is_lowered: false,

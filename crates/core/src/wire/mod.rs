@@ -146,6 +146,15 @@ pub struct ErrorBody {
     pub message: String,
 }
 
+/// How a wire tells answers apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The beginning of the ids of answers.
+    pub prefix: &'static str,
+    /// The member for the time of the answer in seconds since 1970, if every answer has one.
+    pub time: Option<&'static str>,
+}
+
 /// A protocol format. Implementations hold no state; streams do.
 pub trait Wire: Sync + fmt::Debug {
     /// The public name.
@@ -209,6 +218,11 @@ pub trait Wire: Sync + fmt::Debug {
 
     /// A decoder for one response stream.
     fn decoder(&self, dialect: &Dialect) -> Box<dyn Decode>;
+
+    /// The form of an answer's id, and its member for the time.
+    fn identity(&self) -> Identity {
+        Identity::default()
+    }
 
     /// Writes a whole response body.
     fn write_response(&self, answer: &Answer) -> String;

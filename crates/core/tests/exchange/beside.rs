@@ -65,3 +65,25 @@ fn why_an_answer_was_refused_reaches_callers_of_every_wire() {
         }
     }
 }
+
+/// Clients tell answers apart by their ids, and some read no answer without one.
+#[test]
+fn an_answer_that_is_written_anew_has_an_id_a_model_and_a_time() {
+    let whole = r#"{"message":{"role":"assistant","content":"Ho"},"done":true,"done_reason":"stop"}"#;
+    for (caller, parts) in [
+        ("chat-completions", &[r#""id":"chatcmpl-7a""#, r#""created":9"#, r#""model":"m""#][..]),
+        ("cohere-chat", &[r#""id":"7a""#]),
+        ("generate-content", &[r#""responseId":"7a""#, r#""modelVersion":"m""#]),
+        ("messages", &[r#""id":"msg_7a""#, r#""model":"m""#]),
+        ("responses", &[r#""id":"resp_7a""#, r#""created_at":9"#, r#""model":"m""#]),
+    ] {
+        for stream in [true, false] {
+            let mut gateway = ask(caller, "ollama", "m", stream);
+            let prepared = gateway.ask(&Client::new(caller, stream).request(), &Lock);
+            let (said, _) = gateway.answer(prepared, &[&format!("{whole}\n")], None);
+            for part in parts {
+                assert!(said.contains(part), "{caller} {stream}: no {part} in {said}");
+            }
+        }
+    }
+}

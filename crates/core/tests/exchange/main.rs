@@ -27,7 +27,7 @@ use thinkthrough_core::contract::Told;
 use thinkthrough_core::decision::Counts;
 use thinkthrough_core::exchange::{
     Done, Ending, Found, Handling, Named, Need, Owner, Prepared, Repair, RequestContext, Restore,
-    View, Without,
+    Stamp, View, Without,
 };
 use thinkthrough_core::plane::{Open, Place, Seal, SealError, Sealed, Tenant};
 use thinkthrough_core::provider::Target;
@@ -127,6 +127,7 @@ impl Gateway {
         )
         .unwrap();
         asked.compare(self.is_compared);
+        asked.set_stamp(Stamp { id: "7a".to_owned(), at: 9 });
         self.stream.into_iter().for_each(|stream| asked.set_stream(stream));
         self.alias.into_iter().for_each(|alias| asked.set_alias(alias));
         self.learned.into_iter().for_each(|repair| asked.repair(repair));

@@ -14,7 +14,7 @@ use crate::models::tenant;
 use crate::observe::progress::Progress;
 use crate::rejection::{Rejection, rejection};
 use crate::request::asking::{
-    Claim, claim, credential_for, handling, look_up, settings, tenant as whose,
+    Claim, claim, credential_for, handling, look_up, settings, stamp, tenant as whose,
 };
 use crate::request::keeping::Keeping;
 use crate::request::provider_resource::{Access, Ids, Tap};
@@ -130,6 +130,7 @@ impl Caller {
         let mut asked = asked.map_err(|error| bad(error.to_string()))?;
         asked.set_stream(self.stream);
         asked.set_alias(&self.model);
+        asked.set_stamp(stamp());
         let followed = self.followed(&route).await;
         let payer = self.open(&route, audited, &asked, followed.as_deref());
         if let Some(tenant) = tenant {

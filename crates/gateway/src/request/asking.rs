@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use thinkthrough_client::Auth;
-use thinkthrough_core::exchange::{Handling, Need, Owner, RequestContext, View};
+use thinkthrough_core::exchange::{Handling, Need, Owner, RequestContext, Stamp, View};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::provider::Auth as AuthForm;
 use thinkthrough_core::settings::{Layer, Partial, Resolved, Source, resolve};
@@ -58,6 +58,12 @@ fn record_id() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let random = random_id();
     format!("{now:012x}{}", random.get(12..).unwrap_or(&random))
+}
+
+/// The id and time for an answer whose upstream says none.
+pub(crate) fn stamp() -> Stamp {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Stamp { id: random_id(), at: now.as_secs() }
 }
 
 /// The tenant of a request. `None` if neither a key nor a credential identifies it.

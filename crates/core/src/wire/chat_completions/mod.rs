@@ -36,7 +36,7 @@ use crate::event::Sink;
 use crate::json::{Val, Writer};
 use crate::request::Request;
 use crate::wire::headers::Headers;
-use crate::wire::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
+use crate::wire::{Decode, Dialect, Encode, ErrorBody, Framing, Identity, RequestError, Wire, Written};
 
 /// The wire `chat-completions`.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +96,10 @@ impl<T: Speaks> Wire for T {
 
     fn write_request(&self, request: &Request, dialect: &Dialect) -> Written {
         write::write(self.form(), request, dialect)
+    }
+
+    fn identity(&self) -> Identity {
+        Identity { prefix: "chatcmpl-", time: Some("created") }
     }
 
     fn answer_members(&self) -> &'static [&'static str] {

@@ -18,7 +18,7 @@ mod write;
 mod tests;
 
 use super::headers::Headers;
-use super::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
+use super::{Decode, Dialect, Encode, ErrorBody, Framing, Identity, RequestError, Wire, Written};
 use crate::answer::Answer;
 use crate::content::Other;
 use crate::event::Sink;
@@ -55,6 +55,10 @@ impl Wire for Messages {
 
     fn write_request(&self, request: &Request, dialect: &Dialect) -> Written {
         write::write(request, dialect)
+    }
+
+    fn identity(&self) -> Identity {
+        Identity { prefix: "msg_", time: None }
     }
 
     fn answer_members(&self) -> &'static [&'static str] {

@@ -23,7 +23,7 @@ mod write_item;
 mod tests;
 
 use super::headers::Headers;
-use super::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
+use super::{Decode, Dialect, Encode, ErrorBody, Framing, Identity, RequestError, Wire, Written};
 use crate::answer::Answer;
 use crate::content::{Other, Thinking};
 use crate::event::Sink;
@@ -116,6 +116,10 @@ impl Wire for Responses {
 
     fn write_request(&self, request: &Request, dialect: &Dialect) -> Written {
         write::request(request, dialect)
+    }
+
+    fn identity(&self) -> Identity {
+        Identity { prefix: "resp_", time: Some("created_at") }
     }
 
     fn answer_members(&self) -> &'static [&'static str] {

@@ -1,0 +1,91 @@
+//! Id, model and time of an answer that is written anew, if its upstream says none. Clients tell answers apart by their
+//! ids, and some read no answer that lacks one of the three.
+
+use super::RequestContext;
+use crate::answer::Answer;
+use crate::event::{Event, Fact};
+use crate::json::Raw;
+use crate::wire::Wire;
+
+/// What the driver knows of an answer before it comes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// An id for it, drawn at random, without the prefix of a wire.
+    pub id: String,
+    /// The time of the request, in seconds since 1970.
+    pub at: u64,
+}
+
+impl RequestContext<'_> {
+    /// Gives the caller's answer an id, a model and a time, should the upstream say none.
+    pub fn set_stamp(&mut self, stamp: Stamp) {
+        self.stamp = Some(stamp);
+    }
+}
+
+/// What the upstream has not said so far.
+#[derive(Debug, Default)]
+pub(super) struct Missing {
+    wire: &'static str,
+    id: Option<String>,
+    model: Option<String>,
+    /// The member of the caller's wire for the time, with its value.
+    time: Option<(&'static str, Raw)>,
+}
+
+impl Missing {
+    /// Everything, for an answer to this request.
+    pub(super) fn of(asked: &RequestContext<'_>, caller: &'static dyn Wire) -> Self {
+        let Some(Stamp { id, at }) = &asked.stamp else { return Missing::default() };
+        let identity = caller.identity();
+        Missing {
+            wire: caller.id(),
+            id: Some(format!("{}{id}", identity.prefix)),
+            model: Some(asked.alias.as_ref().unwrap_or(&asked.target.model).clone()),
+            time: identity.time.map(|key| (key, Raw::build(|w| w.u64(*at)))),
+        }
+    }
+
+    /// Reads an event of the upstream. Before the first one that is no fact, `pass` gets what is still missing.
+    pub(super) fn before(&mut self, event: Event<'_>, pass: &mut dyn FnMut(Event<'_>)) {
+        match event {
+            Event::Fact(Fact::ResponseId(_)) => self.id = None,
+            Event::Fact(Fact::Model(_)) => self.model = None,
+            Event::Fact(Fact::Field { wire, key, .. }) if wire == self.wire => {
+                self.time.take_if(|(time, _)| *time == key);
+            }
+            Event::Fact(_) | Event::Problem(_) | Event::Usage(_) => {}
+            _ => {
+                let Missing { wire, id, model, time } = std::mem::take(self);
+                if let Some(id) = &id {
+                    pass(Event::Fact(Fact::ResponseId(id)));
+                }
+                if let Some(model) = &model {
+                    pass(Event::Fact(Fact::Model(model)));
+                }
+                if let Some((key, value)) = &time {
+                    pass(Event::Fact(Fact::Field { wire, key, value }));
+                }
+            }
+        }
+    }
+
+    /// Whether a whole answer lacks something that is known here.
+    pub(super) fn is_in(&self, answer: &Answer) -> bool {
+        (answer.response_id.is_none() && self.id.is_some())
+            || (answer.model.is_none() && self.model.is_some())
+            || self.time.as_ref().is_some_and(|(key, _)| answer.extra.get(self.wire, key).is_none())
+    }
+
+    /// Fills what is missing in a whole answer.
+    pub(super) fn fill(&self, answer: &mut Answer) {
+        let Missing { wire, id, model, time } = self;
+        answer.response_id = answer.response_id.take().or_else(|| id.clone());
+        answer.model = answer.model.take().or_else(|| model.clone());
+        if let Some((key, value)) =
+            time.as_ref().filter(|it| answer.extra.get(wire, it.0).is_none())
+        {
+            answer.extra.insert(wire, key, value.clone());
+        }
+    }
+}
