@@ -1,8 +1,9 @@
-//! The maker of a sealed thought, by the form of its payload.
+//! The maker of a sealed thought, by the form of its payload and by its place.
 //!
 //! Only the maker can open a payload, but three families write theirs in a form of their own: OpenAI, Claude and Gemini. A
 //! payload counts as evidence if all of its bytes parse as exactly one of these forms. Its first letters are no evidence,
-//! because seals of Gemini and of Claude begin alike.
+//! because seals of Gemini and of Claude begin alike. A payload of another form on a text or a call is Gemini's: no
+//! other family has payloads there.
 //!
 //! Facts: the payloads of recorded answers of 2025 and 2026.
 
@@ -15,6 +16,7 @@ use crate::decision::Evidence;
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use std::borrow::Cow;
 
 /// Payloads above this length are not decoded.
 const LONGEST: usize = 1 << 20;
@@ -28,7 +30,9 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 /// The family that made all payloads in these blocks. `None` if a payload has no known form, or if two families made them.
 pub(super) fn of<'b>(blocks: impl Iterator<Item = &'b Block>) -> Option<&'static str> {
-    let mut makers = blocks.flat_map(payloads).map(|(_, payload)| of_payload(&payload));
+    let by_place = |place| matches!(place, b'c' | b't').then_some("gemini");
+    let maker = |(place, payload): (u8, Cow<'_, str>)| of_payload(&payload).or(by_place(place));
+    let mut makers = blocks.flat_map(payloads).map(maker);
     let first = makers.next()??;
     makers.all(|maker| maker == Some(first)).then_some(first)
 }

@@ -210,3 +210,23 @@ fn items_of_the_responses_api_have_ids_of_their_own() {
     }
     assert!(ids[0] != ids[1] && !ids.contains(&"reasoning-text-1".to_owned()), "{ids:?}");
 }
+
+#[test]
+fn a_payload_of_a_call_without_a_record_is_geminis() {
+    let seal = r#""extra_content":{"google":{"thought_signature":"CiQBVKhc7tF"}}"#;
+    let call = format!(
+        r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"c","type":"function","function":{{"name":"ls","arguments":"{{}}"}},{seal}}}]}}"#
+    );
+    let result = r#"{"role":"tool","tool_call_id":"c","content":"a"}"#;
+    for (provider, model, is_sent) in [
+        ("minimax", "MiniMax-M2.5", false),
+        ("deepseek", "deepseek-v4-pro", false),
+        ("google", "gemini-3-pro", true),
+        ("openai-compatible", "somebodys-own", true),
+    ] {
+        let gateway = Gateway::new("chat-completions", provider, None, model);
+        let came = request(model, &[ASKED, &call, result]);
+        let sent = sent(&gateway.ask(&came, &Lock), &came);
+        assert_eq!(sent.contains("CiQBVKhc7tF"), is_sent, "{provider}: {sent}");
+    }
+}
