@@ -178,7 +178,13 @@ fn inventory(answer: &Answer) -> Vec<String> {
     let ending = answer.finish_reason.as_deref().and_then(Ending::of);
     let says_more = matches!(
         ending,
-        Some(Ending::ContextFull | Ending::Length | Ending::Pause | Ending::Refused)
+        Some(
+            Ending::ContextFull
+                | Ending::Failed
+                | Ending::Length
+                | Ending::Pause
+                | Ending::Refused
+        )
     );
     names.extend(says_more.then(|| "finishReason".to_owned()));
     if let Some(usage) = &answer.usage {

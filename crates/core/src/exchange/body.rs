@@ -102,7 +102,13 @@ impl<'d> RequestContext<'d> {
             let show = Setting { value: true, source: Source::Request };
             settings.to_mut().include_in_response = show;
         }
-        let contents = decide::said(pair::pair(applied.contents));
+        let paired = pair::pair(applied.contents);
+        // With weak ids of its own, the provider takes such ids.
+        let paired = match self.target.rule.contract.tickets {
+            None => pair::unique(paired),
+            Some(_) => paired,
+        };
+        let contents = decide::said(paired);
         let applied = Applied { contents, ..applied };
         let mut outgoing = outgoing::write(&self.request, applied, &self.target, &settings);
         outgoing.untranslated.extend(lost);
@@ -116,8 +122,7 @@ impl<'d> RequestContext<'d> {
         if self.goes_as_it_came() {
             return (applied, Vec::new());
         }
-        let (mut contents, is_lost) =
-            outgoing::fitting(applied.contents, &self.target.rule.contract);
+        let (mut contents, is_lost) = outgoing::fitting(applied.contents, &self.target);
         if !self.target.dialect.reads_bookkeeping {
             contents = bookkeeping::in_place(contents);
         }
@@ -195,7 +200,10 @@ impl<'d> RequestContext<'d> {
     fn fill(&self, settings: &Resolved) -> Vec<Raw> {
         let is_ours = !self.goes_as_it_came();
         let is_thinking = decide::as_asked(&self.request, &self.target, settings).enabled.value;
-        let flags = self.target.rule.contract.flags;
+        // Kimi refuses its flag beside an effort, which its models without efforts do not read.
+        let has_effort = self.request.reasoning.effort.is_some();
+        let is_apart = has_effort && self.target.rule.thinking.effort.is_none();
+        let flags = self.target.rule.contract.flags.filter(|_| !is_apart);
         let said = [flags, self.show().filter(|_| is_thinking)].into_iter().flatten();
         said.filter(|_| is_ours).filter_map(|said| Raw::parse(said).ok()).collect()
     }

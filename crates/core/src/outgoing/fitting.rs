@@ -1,18 +1,29 @@
 //! Fits the blocks of an answer to the combinations that an endpoint accepts.
 
 use crate::content::{Block, Content, Speaker};
-use crate::contract::Contract;
+use crate::json::Raw;
+use crate::provider::Target;
 use std::borrow::Cow;
 
-/// Removes the text from answers with a thought and calls if the contract keeps these apart. Returns whether it did.
+/// Removes members that the provider refuses, and the text from answers with a thought and calls if the contract keeps
+/// these apart. Returns whether a text was removed.
 ///
 /// The thought stays, because the model needs it to continue and the calls show the action. llama.cpp's own fix makes the
 /// same choice.
 pub(crate) fn fitting<'c>(
     mut contents: Cow<'c, [Content]>,
-    contract: &Contract,
+    target: &Target,
 ) -> (Cow<'c, [Content]>, bool) {
-    let mut is_lost = false;
+    let (contract, mut is_lost) = (&target.rule.contract, false);
+    let is_refused = |(key, _): &(String, Raw)| target.dialect.refuses.contains(&key.as_str());
+    for at in 0..contents.len() {
+        let has_some = |it: &Content| it.extra.fields.iter().any(is_refused);
+        if contents.get(at).is_some_and(has_some)
+            && let Some(content) = contents.to_mut().get_mut(at)
+        {
+            content.extra.fields.retain(|field| !is_refused(field));
+        }
+    }
     for at in 0..contents.len() {
         let Some(content) = contents.get(at).filter(|it| contract.apart && is_crowded(it)) else {
             continue;

@@ -107,7 +107,11 @@ fn of_payload(payload: &str) -> Option<&'static str> {
     }
     let fields: Vec<Field<'_>> = Fields(&bytes).collect::<Option<_>>()?;
     match fields.as_slice() {
-        [Field::Bytes(2, sealed), Field::Number(3), ..] if is_claudes(sealed) => Some("claude"),
+        [Field::Bytes(2, sealed), Field::Number(3), ..] | [Field::Bytes(2, sealed)]
+            if is_claudes(sealed) =>
+        {
+            Some("claude")
+        }
         [Field::Bytes(2, inner)] if is_geminis(inner) => Some("gemini"),
         _ if is_geminis(&bytes) => Some("gemini"),
         _ => None,
@@ -126,11 +130,12 @@ fn is_fernet(bytes: &[u8]) -> bool {
         && sealed.is_some_and(|len| len.is_multiple_of(16))
 }
 
-/// Claude's form: a header, two parts of 12 bytes, one of 48 bytes, and the ciphertext.
+/// Claude's form: a header, two parts of 12 bytes, one of 48 bytes, and the ciphertext. The header begins with a number;
+/// seals of early 2025 have no version behind them.
 fn is_claudes(sealed: &[u8]) -> bool {
     let fields: Option<Vec<Field<'_>>> = Fields(sealed).collect();
     let header =
-        |bytes| Fields(bytes).next().is_some_and(|it| matches!(it, Some(Field::Number(1))));
+        |bytes| Fields(bytes).next().is_some_and(|it| matches!(it, Some(Field::Number(_))));
     matches!(
         fields.as_deref(),
         Some([Field::Bytes(1, head), Field::Bytes(2, one), Field::Bytes(3, two), Field::Bytes(4, three), Field::Bytes(5, _)])
@@ -240,11 +245,16 @@ mod tests {
         // The same first letter, another maker.
         assert!(BASE64.encode(&geminis).starts_with('E'));
         assert!(BASE64.encode(claudes(300)).starts_with('E'));
-        for cut in 1..claudes(60).len() {
+        // The older form ends where the version of the newer one begins.
+        let whole = claudes(60).len() - 2;
+        for cut in (1..claudes(60).len()).filter(|cut| *cut != whole) {
             assert_eq!(maker(&claudes(60)[..cut]), None, "{cut}");
         }
+        assert_eq!(maker(&claudes(60)[..whole]), Some("claude"));
         assert_eq!(maker(&fernet(2)[..80]), None);
         assert_eq!(maker(&[0x0a, 2, 1, 1]), None);
+        let old = "EqoBCkgIARABGAIiQL2UoU0b1OHYi+yCHpBY7U6FQW8/FcoLewocJQPa2HnmLM+NECy50y44F/kD4SULFXi57buI9fAvyBwtyjlOiO0SDE3+r3spdg6PLOo9PBoMma2ku5OTAoR46j9VIjDRlvNmBvff7YW4WI9oU8XagaOBSxLPxElrhyuxppEn7m6bfT40dqBSTDrfiw4FYB4qEPETTI6TA6wtjGAAqmFqKTo=";
+        assert_eq!(of_payload(old), Some("claude"));
         assert_eq!(of_payload("EqQBCgIYAhIMaB3/aB3/aB3/aB3/aB3/aB3/"), None);
         assert_eq!(of_payload("no base64"), None);
     }

@@ -10,6 +10,8 @@ pub(crate) enum Ending {
     Complete,
     /// The model's context is full.
     ContextFull,
+    /// It ended before it was finished: the provider failed, or discarded a call that it could not read.
+    Failed,
     /// The cap on generated tokens was reached.
     Length,
     /// The turn pauses and goes on when it is sent back.
@@ -28,7 +30,19 @@ impl Ending {
         Some(match word.to_ascii_lowercase().as_str() {
             "complete" | "completed" | "end_turn" | "eos" | "stop" => Ending::Complete,
             "model_context_window_exceeded" => Ending::ContextFull,
-            "incomplete" | "length" | "max_output_tokens" | "max_tokens" => Ending::Length,
+            "error"
+            | "insufficient_system_resource"
+            | "malformed_function_call"
+            | "malformed_model_output"
+            | "malformed_response"
+            | "malformed_tool_use"
+            | "network_error"
+            | "timeout"
+            | "too_many_tool_calls"
+            | "unexpected_tool_call" => Ending::Failed,
+            "incomplete" | "length" | "max_output_tokens" | "max_tokens" | "model_length" => {
+                Ending::Length
+            }
             "pause_turn" => Ending::Pause,
             "blocklist"
             | "content_filter"
@@ -40,6 +54,7 @@ impl Ending {
             | "recitation"
             | "refusal"
             | "safety"
+            | "sensitive"
             | "spii" => Ending::Refused,
             "stop_sequence" => Ending::StopSequence,
             "function_call" | "requires_action" | "tool_call" | "tool_calls" | "tool_use" => {

@@ -155,6 +155,17 @@ pub struct Identity {
     pub time: Option<&'static str>,
 }
 
+/// Whether an object has one of these members with something in it. A text is no message: services put their errors there.
+fn has_any(body: Val<'_>, members: &[&str]) -> bool {
+    let is_said = |it: Val<'_>| !it.is_object() || it.entries().next().is_some();
+    members.iter().any(|member| {
+        body.some(member).is_some_and(|it| match it.is_array() {
+            true => it.items().any(is_said),
+            false => is_said(it) && (*member != "message" || it.is_object()),
+        })
+    })
+}
+
 /// A protocol format. Implementations hold no state; streams do.
 pub trait Wire: Sync + fmt::Debug {
     /// The public name.
@@ -207,10 +218,9 @@ pub trait Wire: Sync + fmt::Debug {
     /// Every response has at least one of these members.
     fn answer_members(&self) -> &'static [&'static str];
 
-    /// Whether a body is a response of this wire, judged by its members. An empty list does not count.
+    /// Whether a body is a response of this wire, judged by its members. A member with nothing in it does not count.
     fn is_answer(&self, body: Val<'_>) -> bool {
-        let is_said = |it: Val<'_>| !it.is_array() || it.items().next().is_some();
-        self.answer_members().iter().any(|member| body.some(member).is_some_and(is_said))
+        has_any(body, self.answer_members())
     }
 
     /// Reads a whole response body that is not an error, as the same events that a stream would give.

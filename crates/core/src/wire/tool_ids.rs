@@ -10,19 +10,31 @@ pub(crate) struct IdRule {
     pub(crate) marks: &'static str,
     /// The greatest length.
     pub(crate) longest: usize,
+    /// Every id has the greatest length.
+    pub(crate) is_exact: bool,
 }
 
 impl IdRule {
     /// Whether the API takes this id.
     pub(crate) fn takes(self, id: &str) -> bool {
         let is_taken = |c: char| c.is_ascii_alphanumeric() || self.marks.contains(c);
-        !id.is_empty() && id.len() <= self.longest && id.chars().all(is_taken)
+        let is_long = id.len() == self.longest || !self.is_exact && !id.is_empty();
+        is_long && id.len() <= self.longest && id.chars().all(is_taken)
     }
 
     /// An id that the API takes, always the same for the same id and never the same for two.
     pub(crate) fn plain(self, id: &str) -> Cow<'_, str> {
         if self.takes(id) {
             return Cow::Borrowed(id);
+        }
+        if self.is_exact {
+            let mut rest = hash(id);
+            let digits = (0..self.longest).map(|_| {
+                let digit = u32::try_from(rest % 36).unwrap_or_default();
+                rest /= 36;
+                char::from_digit(digit, 36).unwrap_or('0')
+            });
+            return Cow::Owned(digits.collect());
         }
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
         let mut name: String =
@@ -116,13 +128,13 @@ mod tests {
         assert_eq!(ids(Some("a")), ids(Some("a")));
         let (one, other) = (ids(Some("a")), ids(Some("b")));
         assert!(one[0] != other[0] && one[0] != one[2] && one[1] == "own", "{one:?} {other:?}");
-        let rule = IdRule { marks: "_-", longest: 64 };
+        let rule = IdRule { marks: "_-", longest: 64, is_exact: false };
         assert!(one.iter().all(|id| rule.takes(id)));
     }
 
     #[test]
     fn ids_stay_apart_and_short_enough() {
-        let rule = IdRule { marks: "_-", longest: 64 };
+        let rule = IdRule { marks: "_-", longest: 64, is_exact: false };
         assert_eq!(rule.plain("toolu_01-A"), "toolu_01-A");
         let odd = ["", "a.b", "a:b", "a b", "é", &"x".repeat(65), &format!("{}y", "x".repeat(64))];
         let plain: Vec<String> = odd.iter().map(|id| rule.plain(id).into_owned()).collect();

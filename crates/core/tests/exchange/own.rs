@@ -195,3 +195,68 @@ fn an_answer_that_says_nothing_is_left_out_where_it_is_refused() {
     let kept = with(thought, user).replace("kimi-k2.6", "deepseek-v4-pro");
     assert_eq!(gateway.ask(&kept, &Lock).body, None);
 }
+
+#[test]
+fn empty_members_and_flags_that_the_provider_refuses_do_not_go() {
+    let with = |model: &str, beside: &str, more: &str| {
+        format!(
+            r#"{{"model":"{model}",{more}"messages":[{{"role":"user","content":"Hi"}},{{"role":"assistant","content":"Ho"{beside}}},{{"role":"user","content":"And?"}}]}}"#
+        )
+    };
+    let groq = "openai/gpt-oss-120b";
+    let gateway = Gateway::new("chat-completions", "groq", None, groq);
+    for beside in [r#","reasoning_content":"""#, r#","reasoning_content":null"#] {
+        let body = gateway.ask(&with(groq, beside, ""), &Lock).body;
+        assert_eq!(body, Some(with(groq, "", "")), "{beside}");
+    }
+    let gateway = Gateway::new("chat-completions", "moonshotai", None, "kimi-k2.6");
+    let effort = with("kimi-k2.6", "", r#""reasoning_effort":"high","#);
+    let body = gateway.ask(&effort, &Lock).body.unwrap_or_else(|| effort.clone());
+    assert!(!body.contains(r#""keep""#), "{body}");
+}
+
+/// Some providers count the calls of each answer, so that ids repeat; others refuse that, or take ids of one form only.
+#[test]
+fn calls_of_elsewhere_get_ids_that_the_provider_takes() {
+    let call = |id: &str| {
+        format!(
+            r#"{{"role":"assistant","content":"","tool_calls":[{{"id":"{id}","type":"function","function":{{"name":"ls","arguments":"{{}}"}}}}]}},{{"role":"tool","tool_call_id":"{id}","content":"one"}}"#
+        )
+    };
+    let user = r#"{"role":"user","content":"And?"}"#;
+    let request = |model: &str| {
+        let (one, other) = (call("functions.ls:0"), call("functions.ls:0"));
+        format!(r#"{{"model":"{model}","messages":[{user},{one},{user},{other},{user}]}}"#)
+    };
+    let sent = |provider: &str, model: &str| -> Value {
+        let gateway = Gateway::new("chat-completions", provider, None, model);
+        serde_json::from_str(&gateway.ask(&request(model), &Lock).body.unwrap()).unwrap()
+    };
+    let ids = |body: &Value, path: &dyn Fn(&Value) -> Vec<Value>| -> Vec<String> {
+        let found = body["messages"].as_array().unwrap().iter().flat_map(path);
+        found.filter_map(|id| id.as_str().map(str::to_owned)).collect()
+    };
+    let claude = sent("anthropic", "claude-opus-4-6");
+    let of_blocks = |key: &'static str| {
+        move |message: &Value| {
+            let blocks = message["content"].as_array().into_iter().flatten();
+            blocks.map(|block| block[key].clone()).collect::<Vec<_>>()
+        }
+    };
+    let (calls, results) = (ids(&claude, &of_blocks("id")), ids(&claude, &of_blocks("tool_use_id")));
+    assert!(calls.len() == 2 && calls[0] != calls[1] && calls == results, "{claude}");
+
+    let mistral = sent("mistral", "mistral-medium-3.5");
+    let of_calls = |message: &Value| vec![message["tool_calls"][0]["id"].clone()];
+    let of_result = |message: &Value| vec![message["tool_call_id"].clone()];
+    let (calls, results) = (ids(&mistral, &of_calls), ids(&mistral, &of_result));
+    let is_short = |id: &String| id.len() == 9 && id.bytes().all(|it| it.is_ascii_alphanumeric());
+    assert!(calls.len() == 2 && calls.iter().all(is_short), "{mistral}");
+    assert_eq!(calls, results, "{mistral}");
+    // Mistral refuses a user message right behind a result.
+    let roles = ids(&mistral, &|message| vec![message["role"].clone()]);
+    assert!(!roles.windows(2).any(|two| two == ["tool", "user"]), "{mistral}");
+
+    let gemini = sent("google", "gemini-3-pro");
+    assert!(!gemini.to_string().contains(r#""text":"""#), "{gemini}");
+}

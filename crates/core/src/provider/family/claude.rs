@@ -79,12 +79,16 @@ macro_rules! rules {
             path: concat!($path, "thinking.budget_tokens"),
             with: Some(concat!($open, r#""thinking":{"type":"enabled"}"#, $close)),
             min: 1024,
-            max: 128_000,
+            // With the usual room for the answer below the most that these models give, 64,000 tokens.
+            max: 55_808,
             below_max_tokens: true,
             is_exact: false,
         })
         .off(OFF)
         .choosing(WhileThinking::Automatic);
+        /// Opus 4 and 4.1 give at most 32,000 tokens.
+        const SHORT: ThinkingForm =
+            MANUAL.budget(BudgetForm { max: 23_808, ..MANUAL.budget.unwrap() });
 
         /// Only Fable 5.2 and Mythos 5.2 read thoughts of Fable 5.2.
         const FABLE: Contract = Contract { reads: &["claude-fable-5-2"], ..$bound };
@@ -126,7 +130,8 @@ macro_rules! rules {
                 claude::ADAPTIVE,
                 ON_REQUEST.effort(EFFORT, claude::FOUR).off(OFF),
             ),
-            ModelRule::new("*claude-opus-4*", 200_000, claude::MANUAL, MANUAL),
+            ModelRule::new("*claude-opus-4-5*", 200_000, claude::MANUAL, MANUAL),
+            ModelRule::new("*claude-opus-4*", 200_000, claude::MANUAL, SHORT),
             ModelRule::new("*claude-sonnet-4*", 200_000, claude::MANUAL, MANUAL),
             ModelRule::new("*claude-haiku-4*", 200_000, claude::MANUAL, MANUAL),
             ModelRule::new("*claude-3-7*", 200_000, claude::MANUAL, MANUAL),

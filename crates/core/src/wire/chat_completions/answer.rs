@@ -221,7 +221,7 @@ pub(super) fn reason(word: &str, has_calls: bool) -> &str {
     }
     match Ending::of_answer(Some(word), has_calls) {
         Some(Ending::Complete | Ending::Pause | Ending::StopSequence) => "stop",
-        Some(Ending::ContextFull | Ending::Length) => "length",
+        Some(Ending::ContextFull | Ending::Failed | Ending::Length) => "length",
         Some(Ending::Refused) => "content_filter",
         Some(Ending::ToolUse) => "tool_calls",
         None => word,

@@ -1,5 +1,8 @@
 //! The differences between the wires that resemble Chat Completions.
 
+use crate::wire::tool_ids::IdRule;
+use std::borrow::Cow;
+
 /// A wire of this family, as data.
 #[derive(Debug)]
 pub(in crate::wire) struct Form {
@@ -19,6 +22,19 @@ pub(in crate::wire) struct Form {
     pub(in crate::wire) media_in_results: bool,
     /// Ids of calls are nine letters and digits.
     pub(in crate::wire) short_ids: bool,
+    /// The API refuses a user message right behind a result. Source: its error, code 3230, in public threads of 2025 and
+    /// 2026.
+    pub(in crate::wire) answers_results: bool,
+}
+
+/// Nine letters and digits.
+const SHORT_IDS: IdRule = IdRule { marks: "", longest: 9, is_exact: true };
+
+impl Form {
+    /// A call's id in a form that the API takes.
+    pub(super) fn id_of<'i>(&self, id: &'i str) -> Cow<'i, str> {
+        if self.short_ids { SHORT_IDS.plain(id) } else { Cow::Borrowed(id) }
+    }
 }
 
 /// The original form of a message's content, if its blocks do not show it; kept under this name with the message's

@@ -60,6 +60,7 @@ static FORM: Form = Form {
     flat_errors: false,
     media_in_results: false,
     short_ids: false,
+    answers_results: false,
 };
 
 impl Speaks for ChatCompletions {

@@ -23,6 +23,8 @@ pub(super) struct Target<'a> {
     pub(super) names: BTreeMap<String, String>,
     /// Parts with the media of results, to be written behind them.
     pub(super) behind: Vec<Raw>,
+    /// The last message has a result.
+    pub(super) is_behind_results: bool,
 }
 
 impl Target<'_> {
@@ -46,6 +48,7 @@ pub(super) fn write(form: &'static Form, request: &Request, dialect: &Dialect) -
         nameless: Nameless::default(),
         names: names(&request.contents),
         behind: Vec::new(),
+        is_behind_results: false,
     };
     let mut w = Writer::new();
     w.object(|w| {

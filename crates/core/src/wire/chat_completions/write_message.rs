@@ -13,11 +13,15 @@ use crate::wire::tool_result::{Parted, heading};
 /// Message fields that only describe an answer.
 const ABOUT_ANSWERS: [&str; 1] = ["annotations"];
 
+/// The answer between results and a user message, for APIs that demand one.
+const BRIDGE: &str = "OK.";
+
 pub(super) fn write(w: &mut Writer, content: &Content, target: &mut Target<'_>) {
     let mut has_results = false;
     for block in &content.blocks {
         if let Block::ToolResponse(response) = block {
             has_results = true;
+            target.is_behind_results = true;
             write_result(w, response, content, target);
         }
     }
@@ -30,6 +34,15 @@ pub(super) fn write(w: &mut Writer, content: &Content, target: &mut Target<'_>) 
         return;
     }
     media_behind(w, target);
+    if std::mem::take(&mut target.is_behind_results)
+        && content.speaker == Speaker::Human
+        && target.form.answers_results
+    {
+        w.object(|w| {
+            w.field_str("role", "assistant");
+            w.field_str(CONTENT, BRIDGE);
+        });
+    }
     w.object(|w| write_fields(w, content, &places, has_results, target));
 }
 
@@ -45,10 +58,11 @@ fn write_result(
         let role = content.extra.get(form.id, "role");
         w.field_raw("role", role.unwrap_or(&Raw::string("tool")));
         match (&response.call_id, response.extra.get(form.id, "tool_call_id")) {
-            (Some(id), _) => w.field_str("tool_call_id", id),
+            (Some(id), _) => w.field_str("tool_call_id", &form.id_of(id)),
             (None, Some(_)) => {}
             (None, None) => {
-                w.field_str("tool_call_id", &target.nameless.result(response.name.as_deref()));
+                let id = target.nameless.result(response.name.as_deref());
+                w.field_str("tool_call_id", &form.id_of(&id));
             }
         }
         if !target.refuses("name") {
@@ -331,7 +345,8 @@ fn write_calls(w: &mut Writer, content: &Content, target: &mut Target<'_>) {
             // A call that came without an id on another wire needs one here.
             let needs_id = call.id.is_none() && call.extra.get(wire, "id").is_none();
             let made = needs_id.then(|| target.nameless.call(&call.name));
-            w.object(|w| write_call(w, call, made.as_deref().or(call.id.as_deref()), wire));
+            let id = made.as_deref().or(call.id.as_deref()).map(|id| target.form.id_of(id));
+            w.object(|w| write_call(w, call, id.as_deref(), wire));
         }
     });
 }

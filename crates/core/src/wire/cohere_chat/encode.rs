@@ -163,6 +163,7 @@ fn finish_reason(word: Option<&str>, has_calls: bool) -> &str {
         (Some(own), _) if REASONS.contains(&own) => own,
         (_, Some(Ending::Complete | Ending::Pause)) => "COMPLETE",
         (_, Some(Ending::ContextFull | Ending::Length)) => "MAX_TOKENS",
+        (_, Some(Ending::Failed)) => "ERROR",
         (_, Some(Ending::Refused)) => "ERROR_TOXIC",
         (_, Some(Ending::StopSequence)) => "STOP_SEQUENCE",
         (_, Some(Ending::ToolUse)) => "TOOL_CALL",

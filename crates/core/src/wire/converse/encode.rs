@@ -74,13 +74,19 @@ fn input_value(parameters: &Parameters) -> Raw {
 fn stop_reason(word: Option<&str>, has_calls: bool) -> &str {
     // Some providers write an empty word.
     let word = word.filter(|word| !word.is_empty());
-    let own = ["content_filtered", "end_turn", "guardrail_intervened"];
+    let own = [
+        "content_filtered",
+        "end_turn",
+        "guardrail_intervened",
+        "malformed_model_output",
+        "malformed_tool_use",
+    ];
     match (word, Ending::of_answer(word, has_calls)) {
         // The wire's own words are kept, for every content of the answer.
         (Some(word), _) if own.contains(&word) => word,
         (_, Some(Ending::Complete | Ending::Pause)) => "end_turn",
         (_, Some(Ending::ContextFull)) => "model_context_window_exceeded",
-        (_, Some(Ending::Length)) => "max_tokens",
+        (_, Some(Ending::Failed | Ending::Length)) => "max_tokens",
         (_, Some(Ending::Refused)) => "content_filtered",
         (_, Some(Ending::StopSequence)) => "stop_sequence",
         (_, Some(Ending::ToolUse)) => "tool_use",

@@ -77,15 +77,25 @@ pub(super) fn is_sayable(media: &Media) -> bool {
     is_reachable && format_of(&media.media_type).is_some()
 }
 
-/// Writes a medium that [`is_sayable`].
-pub(super) fn write(w: &mut Writer, media: &Media) {
+/// Whether a medium becomes a document that gets its name here.
+pub(super) fn is_document(media: &Media) -> bool {
+    let is_one = format_of(&media.media_type).is_some_and(|(kind, _)| kind == "document");
+    is_one && media.extra.get(ID, "name").is_none()
+}
+
+/// Writes a medium that [`is_sayable`]. `documents` counts the documents that got their name here.
+pub(super) fn write(w: &mut Writer, media: &Media, documents: &mut usize) {
     let (kind, format) = format_of(&media.media_type).unwrap_or(("image", "png"));
     w.object(|w| {
         w.key(kind).object(|w| {
             w.field_str("format", format);
-            if kind == "document" && media.extra.get(ID, "name").is_none() {
-                // The API demands a name.
-                w.field_str("name", "document");
+            if is_document(media) {
+                // The API demands a name, another one for each document.
+                *documents += 1;
+                match *documents {
+                    1 => w.field_str("name", "document"),
+                    count => w.field_str("name", &format!("document-{count}")),
+                }
             }
             w.key("source").object(|w| match &media.source {
                 MediaSource::Data(data) => w.field_str("bytes", data),

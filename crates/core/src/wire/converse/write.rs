@@ -14,7 +14,7 @@ use std::borrow::Cow;
 const ROOM_BESIDE_BUDGET: u64 = 32_000;
 
 /// Ids of tool calls that the API takes.
-pub(super) const TOOL_IDS: IdRule = IdRule { marks: "_-", longest: 64 };
+pub(super) const TOOL_IDS: IdRule = IdRule { marks: "_-", longest: 64, is_exact: false };
 
 /// Writes a request body. The model is part of the path.
 pub(super) fn write(request: &Request, dialect: &Dialect) -> Written {
@@ -83,9 +83,21 @@ fn config(request: &Request, key: &str, members: &[(String, Raw)]) -> Option<Raw
     }
 }
 
+/// The text beside documents that came without one.
+const BESIDE: &str = "The document is attached.";
+
+/// Whether documents are without a text: the API demands one beside them.
+fn needs_text(blocks: &[&Block]) -> bool {
+    let is_document = |block: &&Block| matches!(block, Block::Media(it) if media::is_document(it));
+    let is_text = |block: &&Block| matches!(block, Block::Text(_));
+    blocks.iter().any(is_document) && !blocks.iter().any(is_text)
+}
+
 /// State that is collected while a request is written.
 #[derive(Debug, Default)]
 struct Said {
+    /// The documents that have a name of the writer.
+    documents: usize,
     nameless: Nameless,
     untranslated: Vec<String>,
 }
@@ -160,6 +172,8 @@ impl Said {
             let is_ai = first.speaker == Speaker::Ai;
             w.field_str("role", if is_ai { "assistant" } else { "user" });
             w.key("content");
+            let beside = needs_text(&blocks).then(|| Block::text(BESIDE.to_owned()));
+            let blocks: Vec<&Block> = blocks.into_iter().chain(&beside).collect();
             self.blocks(w, &blocks);
             message.iter().for_each(|content| extra(w, &content.extra));
         });
@@ -182,7 +196,7 @@ impl Said {
                 tool_use(w, &id, call, &input_object(&call.parameters));
             }
             Block::ToolResponse(response) => self.response(w, response),
-            Block::Media(said) => media::write(w, said),
+            Block::Media(said) => media::write(w, said, &mut self.documents),
             Block::Other(other) => w.raw(&other.raw),
         }
     }

@@ -8,6 +8,7 @@
 //! Some facts about the original form are kept as notes beside the fields; these are never written to the wire.
 
 mod asked;
+mod chunks;
 mod config;
 mod encode;
 mod error;
@@ -28,7 +29,7 @@ pub use asked::asked;
 use super::headers::Headers;
 use super::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
 use crate::answer::Answer;
-use crate::content::{Block, Other};
+use crate::content::Other;
 use crate::event::Sink;
 use crate::json::Val;
 use crate::request::Request;
@@ -61,21 +62,6 @@ const SCHEMA: &str = "schema";
 /// Note: a new entry of `tools` begins here; its value are the other fields of the entry.
 const TOOL: &str = "tool";
 
-/// Joins a thought with the part behind it that has only its signature, as streams give it.
-fn join_signatures(blocks: &mut Vec<Block>) {
-    blocks.dedup_by(|next, thought| {
-        let (Block::Thinking(next), Block::Thinking(thought)) = (next, thought) else {
-            return false;
-        };
-        let is_rest = next.thought.is_empty() && next.signature.is_some();
-        let is_open = !thought.thought.is_empty() && !thought.has_payload();
-        if is_rest && is_open {
-            thought.signature = next.signature.take();
-        }
-        is_rest && is_open
-    });
-}
-
 impl Wire for GenerateContent {
     fn id(&self) -> &'static str {
         ID
@@ -90,7 +76,7 @@ impl Wire for GenerateContent {
     }
 
     fn before_translation(&self, request: &mut Request) {
-        request.contents.iter_mut().for_each(|content| join_signatures(&mut content.blocks));
+        chunks::join(&mut request.contents);
     }
 
     fn respelled(&self, message: Val<'_>) -> Vec<(Range<usize>, String)> {
@@ -129,10 +115,7 @@ impl Wire for GenerateContent {
 
     /// A stream that was asked for without events comes as an array of its chunks.
     fn is_answer(&self, body: Val<'_>) -> bool {
-        let is_said = |it: Val<'_>| !it.is_array() || it.items().next().is_some();
-        let members = self.answer_members();
-        let has = |chunk: Val<'_>| members.iter().any(|it| chunk.some(it).is_some_and(is_said));
-        body.each().any(has)
+        body.each().any(|chunk| super::has_any(chunk, self.answer_members()))
     }
 
     fn read_response(&self, body: Val<'_>, _dialect: &Dialect, sink: &mut dyn Sink) {

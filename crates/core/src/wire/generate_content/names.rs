@@ -72,6 +72,11 @@ const MODALITY: Enumeration = Enumeration {
     shared: 0..6,
 };
 
+/// Whether this is one of the API's own words for why a candidate ended.
+pub(super) fn is_finish_reason(word: &str) -> bool {
+    FINISH.names.contains(&word)
+}
+
 /// Reads why a candidate ended: the provider's name, or its number if that means different things on the two APIs. An
 /// empty name and the number 0 give `None`.
 pub(super) fn finish_reason(candidate: Val<'_>) -> Option<String> {

@@ -1,5 +1,6 @@
 //! Whole responses, and the ends of answers.
 
+use super::names::is_finish_reason;
 use super::write_part::{Parts, own_fields};
 use super::{CANDIDATE, ID, error};
 use crate::answer::Answer;
@@ -58,14 +59,16 @@ pub(super) fn breaks(problem: &Problem) -> bool {
 
 /// The wire's word for a finish reason of any wire.
 pub(super) fn finish_word(word: Option<&str>) -> &str {
-    // The wire's own words are spelled like this, and no other wire's are.
-    if let Some(own) = word.filter(|word| word.bytes().all(|b| matches!(b, b'A'..=b'Z' | b'_')))
-        && !own.is_empty()
-    {
+    // The wire's own words are spelled like this; a word of Cohere is, too.
+    let is_alike = |word: &&str| word.bytes().all(|b| matches!(b, b'A'..=b'Z' | b'_'));
+    let ending = Ending::of_answer(word, false);
+    let own = |word: &&str| !word.is_empty() && (is_finish_reason(word) || ending.is_none());
+    if let Some(own) = word.filter(is_alike).filter(own) {
         return own;
     }
-    match Ending::of_answer(word, false) {
+    match ending {
         Some(Ending::ContextFull | Ending::Length) => "MAX_TOKENS",
+        Some(Ending::Failed) => "OTHER",
         Some(Ending::Refused) => "SAFETY",
         Some(Ending::Complete | Ending::Pause | Ending::StopSequence | Ending::ToolUse) => "STOP",
         None => word.unwrap_or("STOP"),

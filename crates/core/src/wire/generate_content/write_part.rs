@@ -34,6 +34,8 @@ impl<'a> Parts<'a> {
             Block::Media(media) => media_part(w, media),
             Block::Other(other) if other.wire == ID => w.raw(&other.raw),
             Block::Other(other) => self.lose(&other.kind),
+            // The API refuses empty texts.
+            Block::Text(text) if text.text.is_empty() && is_bare(text) => {}
             Block::Text(text) => text_part(w, text),
             Block::Thinking(thinking) => self.thought(w, thinking),
             Block::ToolCall(call) => {
@@ -210,6 +212,11 @@ fn text_field(w: &mut Writer, text: &str, extra: &Extra) {
         Some(_) if text.is_empty() => {}
         Some(_) | None => w.field_str("text", text),
     }
+}
+
+/// Whether a text came on another wire, and without a signature.
+fn is_bare(text: &Text) -> bool {
+    text.signature.is_none() && text.extra.wire != Some(ID)
 }
 
 /// Writes a text part.

@@ -116,7 +116,9 @@ pub(super) fn status(word: Option<&str>, has_calls: bool) -> &str {
         ) => word,
         word => match Ending::of_answer(word, has_calls) {
             Some(Ending::ToolUse) => "requires_action",
-            Some(Ending::ContextFull | Ending::Length | Ending::Refused) => "incomplete",
+            Some(Ending::ContextFull | Ending::Failed | Ending::Length | Ending::Refused) => {
+                "incomplete"
+            }
             Some(Ending::Complete | Ending::Pause | Ending::StopSequence) | None => "completed",
         },
     }

@@ -91,7 +91,7 @@ fn stop_reason(word: Option<&str>, has_calls: bool) -> &str {
         // The wire's own words are kept, for every content of the answer.
         (Some("end_turn"), _) | (_, Some(Ending::Complete)) => "end_turn",
         (_, Some(Ending::ContextFull)) => "model_context_window_exceeded",
-        (_, Some(Ending::Length)) => "max_tokens",
+        (_, Some(Ending::Failed | Ending::Length)) => "max_tokens",
         (_, Some(Ending::Pause)) => "pause_turn",
         (_, Some(Ending::Refused)) => "refusal",
         (_, Some(Ending::StopSequence)) => "stop_sequence",

@@ -18,7 +18,7 @@ use std::borrow::Cow;
 const DEFAULT_MAX_TOKENS: u64 = 32_000;
 
 /// Ids of tool calls that the API takes.
-pub(super) const TOOL_IDS: IdRule = IdRule { marks: "_-", longest: 512 };
+pub(super) const TOOL_IDS: IdRule = IdRule { marks: "_-", longest: 512, is_exact: false };
 
 /// Writes a request body.
 pub(super) fn write(request: &Request, dialect: &Dialect) -> Written {

@@ -18,6 +18,7 @@ static FORM: Form = Form {
     flat_errors: true,
     media_in_results: true,
     short_ids: true,
+    answers_results: true,
 };
 
 impl Speaks for MistralChat {

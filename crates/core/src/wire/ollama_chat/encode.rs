@@ -171,7 +171,7 @@ fn tail(w: &mut Writer, usage: Option<&Usage>, fields: &Extra) {
 fn done_reason(word: Option<&str>) -> &str {
     match (word, Ending::of_answer(word, false)) {
         (Some(own), _) if REASONS.contains(&own) => own,
-        (_, Some(Ending::ContextFull | Ending::Length)) => "length",
+        (_, Some(Ending::ContextFull | Ending::Failed | Ending::Length)) => "length",
         (_, Some(Ending::Complete | Ending::Pause | Ending::StopSequence | Ending::ToolUse)) => {
             "stop"
         }

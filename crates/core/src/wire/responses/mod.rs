@@ -123,7 +123,13 @@ impl Wire for Responses {
     }
 
     fn answer_members(&self) -> &'static [&'static str] {
-        &["output", "response", "status"]
+        &["output", "response"]
+    }
+
+    /// A response that waits has no output yet.
+    fn is_answer(&self, body: Val<'_>) -> bool {
+        let waits = || ["id", "status"].iter().all(|member| body.some(member).is_some());
+        super::has_any(body, self.answer_members()) || waits()
     }
 
     fn read_response(&self, body: Val<'_>, _dialect: &Dialect, sink: &mut dyn Sink) {

@@ -105,7 +105,7 @@ impl<'a> Ended<'a> {
             }
             "content_filter" | "max_output_tokens" => Ended::Status("incomplete", Some(word)),
             _ => match Ending::of(word) {
-                Some(Ending::ContextFull | Ending::Length) => {
+                Some(Ending::ContextFull | Ending::Failed | Ending::Length) => {
                     Ended::Status("incomplete", Some("max_output_tokens"))
                 }
                 Some(Ending::Refused) => Ended::Status("incomplete", Some("content_filter")),

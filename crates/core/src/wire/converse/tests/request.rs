@@ -255,6 +255,7 @@ fn media_go_where_the_api_takes_them() {
         vec![
             media("image/jpeg", MediaSource::Data("AA==".into())),
             media("text/plain", MediaSource::Data("BB==".into())),
+            media("text/plain", MediaSource::Data("BB==".into())),
             media("video/mp4", MediaSource::Url("s3://b/k".into())),
             media("image/png", MediaSource::Url("https://example.org/x".into())),
             media("image/tiff", MediaSource::Data("CC==".into())),
@@ -265,7 +266,9 @@ fn media_go_where_the_api_takes_them() {
         json!([
             {"image": {"format": "jpeg", "source": {"bytes": "AA=="}}},
             {"document": {"format": "txt", "name": "document", "source": {"bytes": "BB=="}}},
+            {"document": {"format": "txt", "name": "document-2", "source": {"bytes": "BB=="}}},
             {"video": {"format": "mp4", "source": {"s3Location": {"uri": "s3://b/k"}}}},
+            {"text": "The document is attached."},
         ])
     );
     assert_eq!(write(&request).untranslated, ["media"]);
