@@ -17,7 +17,7 @@ fn responses(more: Value) -> (&'static str, String, String, Value) {
 }
 
 /// Places where no API resolves an id.
-const ELSEWHERE: [Form; 9] = [
+const ELSEWHERE: [Form; 10] = [
     |id| responses(json!({"client_metadata": {"thread_id": id, "session_id": id}})),
     |id| responses(json!({"metadata": {"conversation": id}, "prompt_cache_key": id})),
     |id| responses(json!({"thread_id": id})),
@@ -29,6 +29,10 @@ const ELSEWHERE: [Form; 9] = [
     |id| {
         let (method, path, _, asked) = responses(json!({}));
         (method, path, format!("x-client-thread: {id}\r\n"), asked)
+    },
+    |id| {
+        let (method, path, headers, asked) = responses(json!({}));
+        (method, format!("{path}?x={id}&y=1"), headers, asked)
     },
     |id| {
         let asked = json!({"model": "m", "input": "x", "user": format!("https://h.test/v1/responses/{id}?x=1")});

@@ -227,7 +227,7 @@ impl Caller {
         Access::of(&self.state, &route.target.provider)?.session_of(&self.resources).await
     }
 
-    /// Refuses ids in the sent body that the tenant may not use, and watches for resources that the answer creates.
+    /// Refuses ids in headers, address and sent body that the tenant may not use, and watches for resources that the answer creates.
     async fn admit(
         &self,
         route: &Route,
@@ -236,6 +236,7 @@ impl Caller {
     ) -> Result<Option<Tap>, Rejection> {
         let Some(access) = Access::of(&self.state, &route.target.provider) else { return Ok(None) };
         let mut ids = Ids::of_headers(&self.headers);
+        ids.add(Ids::of_parameters(self.query.as_deref()));
         if let Ok(doc) = Doc::parse(sent) {
             ids.add(Ids::of_model(route.target.wire, doc.root()));
         }
