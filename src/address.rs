@@ -82,6 +82,8 @@ fn leads_to(uri: &Uri, listeners: &[SocketAddr], hosts: &[String]) -> bool {
 
 /// Whether a listener on `own` takes connections to `ip`.
 fn is_at(own: IpAddr, ip: IpAddr) -> bool {
+    // An IPv4 address in the form of IPv6 is that IPv4 address.
+    let (own, ip) = (own.to_canonical(), ip.to_canonical());
     let is_here = || ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok();
     // A connection to no address in particular goes to this machine.
     ip == own || (own.is_unspecified() && is_here()) || (ip.is_unspecified() && own.is_loopback())
@@ -101,6 +103,7 @@ mod tests {
             ("http://localhost:4114", here, true),
             ("http://0.0.0.0:4114", here, true),
             ("http://gate.example:4114/v1", here, true),
+            ("http://[::ffff:127.0.0.1]:4114/v1", here, true),
             ("http://127.0.0.1:4115/v1", here, false),
             ("http://192.0.2.1:4114/v1", here, false),
             ("http://127.0.0.2:4114", here, false),

@@ -50,7 +50,8 @@ pub(crate) fn is_here(target: &Target) -> bool {
     let uri = target.base_url.parse::<Uri>().ok();
     let host = uri.as_ref().and_then(Uri::host).unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    host == "localhost"
+        || host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 /// Returns the models that the server at this address lists; empty if it does not answer soon.
