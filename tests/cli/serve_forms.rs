@@ -156,7 +156,8 @@ fn b_2_a_seal_that_came_in_another_form_goes_back() {
 
 #[test]
 fn b_3_a_body_that_is_no_answer_is_502_in_the_callers_wire() {
-    for none in ["{\"x\":1}", "[]", "\"ok\"", "{\"choices\":[]}"] {
+    let odd = "{\"status\":\"ok\",\"message\":\"no\",\"choices\":[{}]}";
+    for none in ["{\"x\":1}", "[]", "\"ok\"", "{\"choices\":[]}", odd] {
         let place = Place::new("none");
         let (gateway, _upstream) = gateway(&place, none);
         for model in ["goo/m", "chat/m", "anth/m", "resp/m", "olla/m"] {
@@ -192,6 +193,15 @@ fn b_3_a_body_that_is_no_answer_is_502_in_the_callers_wire() {
             }
         }
     }
+}
+
+#[test]
+fn b_3_the_only_line_of_a_stream_needs_no_line_end() {
+    let place = Place::new("only-line");
+    let (gateway, _upstream) = gateway(&place, "{\"error\":\"the model runner stopped\"}");
+    let asked = json!({"model": "olla/m", "messages": [{"role": "user", "content": "hi"}]});
+    let answer = gateway.ask("/api/chat", &asked.to_string());
+    assert!(answer.contains("the model runner stopped"), "{answer}");
 }
 
 #[test]

@@ -358,7 +358,9 @@ impl Live {
         let is_relayed = self.live.is_relayed();
         let is_complete = ended.answer.is_complete();
         let is_broken = is_relayed && !is_complete && !ended.out.is_empty();
-        let first = match is_complete {
+        // The end of a body ends its last line.
+        let is_line = self.wire.framing() == Framing::Ndjson && cut.is_none();
+        let first = match is_complete || (is_line && !is_broken) {
             true => joined(out, &self.events.rest()),
             // The error event is the last event of a broken answer.
             false if is_broken => before_last(self.wire, &out),
