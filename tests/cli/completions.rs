@@ -3,7 +3,7 @@
 use crate::place::Place;
 
 /// The candidates for the last of these words, as the script of bash asks for them.
-fn candidates(place: &Place, words: &[&str]) -> Vec<String> {
+pub(crate) fn candidates(place: &Place, words: &[&str]) -> Vec<String> {
     let mut command = place.command(&[&["--", "think"], words].concat());
     for (name, value) in [
         ("THINK_COMPLETE", "bash"),
@@ -33,8 +33,9 @@ fn models_profiles_and_conversations_are_completed() {
     place.ask(&["-c", "-m", "sim/default", "Hello"]);
     let listed = place.think(&["sessions", "list"]).out;
     let id = listed.split_whitespace().next().unwrap();
-    assert_eq!(candidates(&place, &["sessions", "show", &id[..3]]), [id]);
-    assert_eq!(candidates(&place, &["ask", "--session", &id[..3]]), [id]);
+    let beginning: String = id.chars().take(3).collect();
+    assert_eq!(candidates(&place, &["sessions", "show", &beginning]), [id]);
+    assert_eq!(candidates(&place, &["ask", "--session", &beginning]), [id]);
     assert_eq!(candidates(&place, &["sess"]), ["sessions"]);
 }
 
