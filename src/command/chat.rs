@@ -231,7 +231,8 @@ fn profile(profile: &crate::config::Profile) -> Profile {
     }
 }
 
-/// The first notice, in three lines: the model, how to choose another, and what it may do.
+/// The first notice, in three lines: the model, how to choose another, and what it may do. Further facts follow in a
+/// notice of their own.
 fn greeting<'p>(
     chosen: &Chosen,
     is_resumed: bool,
@@ -256,6 +257,6 @@ fn greeting<'p>(
                 .to_owned(),
         );
     }
-    lines.extend(problems.cloned());
-    lines.join("\n")
+    let further: Vec<&str> = problems.map(String::as_str).collect();
+    format!("{}\n\n{}", lines.join("\n"), further.join("\n"))
 }

@@ -195,8 +195,8 @@ impl Session {
             effects: Vec::new(),
         };
         session.take_model_settings();
-        if !start.greeting.is_empty() {
-            session.view.transcript.push(Body::Notice(Level::Info, start.greeting));
+        for paragraph in start.greeting.split("\n\n").filter(|it| !it.is_empty()) {
+            session.view.transcript.push(Body::Notice(Level::Info, paragraph.to_owned()));
         }
         if let Some(missing) = session.model.missing_key.clone() {
             session.notice(Level::Warning, format!("{missing}, or choose another with `/model`"));

@@ -1,4 +1,4 @@
-//! What a session begins with.
+//! The configuration of a new session.
 
 use super::layers::{Layers, Profile};
 use super::message::Stored;
@@ -32,7 +32,7 @@ pub struct Start {
     pub resumed: Option<Stored>,
     /// A sentence about why the model of that conversation is unavailable.
     pub unreachable: Option<String>,
-    /// The first notice, in Markdown.
+    /// The first notices, in Markdown: one a paragraph.
     pub greeting: String,
     /// The instructions for the model.
     pub instructions: Instructions,

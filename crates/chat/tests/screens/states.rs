@@ -154,7 +154,7 @@ fn one_opened() -> View {
 }
 
 fn thought_states() -> View {
-    // One that was kept without its time, one that was withheld, one that is broken off, and an answer without one.
+    // A thought without its time, an answer without a thought, a withheld thought, and a broken one.
     let kept = Content::new(
         Speaker::Ai,
         vec![thinking("From a stored conversation."), Block::Text(Text::new("Yes."))],
