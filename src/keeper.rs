@@ -72,6 +72,7 @@ impl Keeper {
             }
             Err(failure) => return Err(failure),
         };
+        let new = place.introduction();
         let (tell, told) = oneshot::channel();
         let (opening, limits) = (keeper.clone(), limits.subscribe());
         let task = tokio::spawn(async move {
@@ -85,6 +86,7 @@ impl Keeper {
             Ok(Ok(Some(error))) if is_mistake(&error) => Err(error.into()),
             Ok(Ok(error)) => {
                 error.iter().for_each(say_closed);
+                new.filter(|_| error.is_none()).iter().for_each(|new| say(format_args!("{new}")));
                 Ok((keeper, keeping))
             }
             Ok(Err(_)) | Err(_) => {

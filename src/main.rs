@@ -44,6 +44,9 @@ use crate::args::{Args, Command};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
+    if command::completions::answer_shell(Args::command) {
+        return ExitCode::SUCCESS;
+    }
     let words = match args::with_command(std::env::args_os().collect()) {
         Ok(words) => words,
         Err(failure) => return failure.report(),
@@ -99,7 +102,7 @@ fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Sim(sim) => sim.run(out),
         Command::Doctor(doctor) => doctor.run(out),
         Command::Models(models) => models.run(out),
-        Command::Completions(completions) => completions.run(Args::command(), out),
+        Command::Completions(completions) => completions.run(out),
         Command::Man => command::completions::manual(Args::command(), out),
     }
 }

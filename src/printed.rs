@@ -1,6 +1,7 @@
 //! Prints JSON so that no text in it can control a terminal or hide, with unchanged meaning.
 
 use std::fmt::Write as _;
+use std::io::{self, IsTerminal as _};
 use thinkthrough_chat::harmless::{harmless_char, is_harmless};
 
 /// Returns a JSON text as one line, with every control and format character escaped.
@@ -14,6 +15,66 @@ pub(crate) fn printed(json: &str) -> String {
     // They occur between tokens only: in a string they are escaped.
     let line = json.chars().filter(|char| !matches!(char, '\n' | '\r'));
     escaped(line.map(|char| if char == '\t' { ' ' } else { char }))
+}
+
+/// Returns a JSON text for the output of a command: [`printed`], and indented if a person reads it on a terminal.
+pub(crate) fn for_output(json: &str) -> String {
+    let line = printed(json);
+    if io::stdout().is_terminal() { indented(&line) } else { line }
+}
+
+/// Puts each member and item of a JSON text on a line of its own. Empty objects and arrays stay on one line.
+fn indented(json: &str) -> String {
+    let (mut out, mut depth, mut chars) = (String::new(), 0, json.chars().peekable());
+    while let Some(char) = chars.next() {
+        match char {
+            '"' => {
+                out.push('"');
+                push_text(&mut chars, &mut out);
+            }
+            '{' | '[' => {
+                out.push(char);
+                while chars.next_if_eq(&' ').is_some() {}
+                match chars.next_if(|next| matches!(next, '}' | ']')) {
+                    Some(end) => out.push(end),
+                    None => {
+                        depth += 1;
+                        push_line(&mut out, depth);
+                    }
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                push_line(&mut out, depth);
+                out.push(char);
+            }
+            ',' => {
+                out.push(',');
+                push_line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            ' ' => {}
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// Appends a string after its opening quote, up to its closing one.
+fn push_text(chars: &mut impl Iterator<Item = char>, out: &mut String) {
+    let mut is_escaped = false;
+    for char in chars {
+        out.push(char);
+        if char == '"' && !is_escaped {
+            return;
+        }
+        is_escaped = char == '\\' && !is_escaped;
+    }
+}
+
+fn push_line(out: &mut String, depth: usize) {
+    out.push('\n');
+    out.extend(std::iter::repeat_n("  ", depth));
 }
 
 /// The same, but keeps the line breaks and tabs between the tokens.
@@ -64,7 +125,7 @@ fn is_format(char: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::printed;
+    use super::{indented, printed};
 
     #[test]
     fn control_and_format_characters_are_escaped_and_the_value_stays() {
@@ -91,5 +152,15 @@ mod tests {
     fn what_is_harmless_stays_as_it_is_on_one_line() {
         assert_eq!(printed("{\"k\": \"é 日本 \\u001b\"}"), "{\"k\": \"é 日本 \\u001b\"}");
         assert_eq!(printed("{\r\n\t\"k\":\n1}"), "{ \"k\":1}");
+    }
+
+    #[test]
+    fn an_indented_text_has_the_same_value() {
+        let json = r#"{"a":[1, {"b":"x: {\"y\", [z]}\\"}],"c":{ },"d":[],"e":null}"#;
+        let lines = "{\n  \"a\": [\n    1,\n    {\n      \"b\": \"x: {\\\"y\\\", [z]}\\\\\"\n    }\n  ],\n  \
+            \"c\": {},\n  \"d\": [],\n  \"e\": null\n}";
+        assert_eq!(indented(json), lines);
+        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(value(&indented(json)), value(json));
     }
 }

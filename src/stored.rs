@@ -5,7 +5,7 @@ use crate::failure::{Failure, say};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thinkthrough_chat::session::Conversation;
-use thinkthrough_chat::{Kept, Lessons, terminal};
+use thinkthrough_chat::{Kept, Lessons, short_path, terminal};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_store::{
     ConversationId, ConversationState, Conversations, KeySource, Limits, Location, Markers, Moment,
@@ -27,12 +27,18 @@ pub(crate) async fn local(config: &Config) -> Result<Conversations, Failure> {
     Ok(open(config).await?.conversations(&Tenant::local()))
 }
 
-/// Returns the store, or the reason why conversations are not kept.
+/// Returns the store with a sentence if it is new, or else the reason why conversations are not kept.
 pub(crate) async fn or_why(config: &Config) -> (Option<Store>, Option<String>) {
+    let new = introduction(config);
     match open(config).await {
-        Ok(store) => (Some(store), None),
+        Ok(store) => (Some(store), new),
         Err(failure) => (None, Some(format!("conversations are not kept: {failure}"))),
     }
+}
+
+/// Describes the content of a store that does not exist yet, for its first user.
+pub(crate) fn introduction(config: &Config) -> Option<String> {
+    place(config).ok()?.introduction()
 }
 
 /// Opens the store; creates it if it does not exist yet.
@@ -162,6 +168,24 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Describes the content of the store, if its file does not exist yet.
+    pub(crate) fn introduction(&self) -> Option<String> {
+        let Location::Sqlite(file) = &self.location else { return None };
+        if file.exists() {
+            return None;
+        }
+        let home = std::env::var("HOME").ok();
+        let short = |path: &Path| short_path(&path.display().to_string(), home.as_deref());
+        let key = match &self.key {
+            KeySource::File(key) => format!("; keep a copy of its key `{}`", short(key)),
+            KeySource::Command(_) | KeySource::Env(_) => String::new(),
+        };
+        Some(format!(
+            "the new store `{}` keeps conversations and thoughts sealed, and traces masked{key}",
+            short(file)
+        ))
+    }
+
     pub(crate) async fn open(&self) -> Result<Store, StoreError> {
         let store = Store::open(&self.location, &self.key).await?;
         store.set_markers(self.markers.clone());

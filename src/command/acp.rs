@@ -46,10 +46,8 @@ impl Acp {
             .enable_all()
             .build()
             .map_err(|error| Failure::Failed(format!("the runtime cannot start: {error}")))?;
-        let (store, problem) = runtime.block_on(stored::or_why(&config));
-        if let Some(problem) = problem {
-            say(format_args!("{problem}"));
-        }
+        let (store, about_store) = runtime.block_on(stored::or_why(&config));
+        about_store.iter().for_each(|text| say(format_args!("{text}")));
         let tracer = store.as_ref().and_then(|store| audit::tracer(&config, store, "acp"));
         let lessons = runtime.block_on(stored::lessons(store.as_ref()));
         let store = store.map(|store| store.conversations(&Tenant::local()));

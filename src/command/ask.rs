@@ -7,6 +7,7 @@ use super::ask_stop::stopped_by_signals;
 use super::ask_wish::Wish;
 use super::asking::Asking;
 use super::attached::Attached;
+use super::candidates;
 use crate::audit;
 use crate::choose::Chosen;
 use crate::config::{Config, Surroundings};
@@ -15,6 +16,7 @@ use crate::masking;
 use crate::stored::{self, Resumed};
 use crate::tooling::{aloud, close, toolbox};
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -62,7 +64,7 @@ pub(crate) struct Ask {
     #[arg(long, requires = "goes_on")]
     all: bool,
     /// Go on with this conversation; the first letters of its ID are enough
-    #[arg(long, value_name = "ID", conflicts_with = "history")]
+    #[arg(long, value_name = "ID", conflicts_with = "history", add = ArgValueCompleter::new(candidates::sessions))]
     session: Option<String>,
     #[command(flatten)]
     attached: Attached,
@@ -122,6 +124,7 @@ impl Ask {
         // Reads the question before signal handlers are installed, so that Ctrl-C ends the wait for a pipe.
         let question = self.question()?;
         let wish = self.wish.read()?;
+        let new_store = stored::introduction(&config).filter(|_| !self.quiet);
         let resumed = self.resumed(&config).await?;
         let fresh = ConversationState::default();
         let state = resumed.as_ref().map_or(&fresh, |resumed| &resumed.state);
@@ -141,6 +144,7 @@ impl Ask {
         let gate = Gate::new(config.budget).watching(config.runaway);
         let gate = gate.covering(masking::of_requests(&config).await?);
         let store = self.store(&config, resumed.as_ref()).await;
+        new_store.filter(|_| store.is_some()).iter().for_each(|new| say(format_args!("{new}")));
         let gate = gate.knowing(stored::lessons(store.as_ref()).await);
         gate.limit(&chosen.target.provider, chosen.limits);
         let mut conversation = earlier(history.as_ref(), resumed.as_ref(), &chosen, &gate);

@@ -1,7 +1,7 @@
 //! The output of `think ask` for programs: events, or one JSON object.
 
 use crate::failure::{Failure, say};
-use crate::printed::printed;
+use crate::printed::{for_output, printed};
 use std::io::{self, Write};
 use thinkthrough_chat::counted;
 use thinkthrough_chat::harmless::harmless;
@@ -147,7 +147,7 @@ pub(crate) fn write_json(
         let trace = outcome.rounds.last().and_then(|round| round.trace.as_deref());
         w.str_or_null("trace", trace);
     });
-    writeln!(out, "{}", printed(&cover.json(&w.finish())))?;
+    writeln!(out, "{}", for_output(&cover.json(&w.finish())))?;
     Ok(())
 }
 

@@ -1,9 +1,11 @@
 //! The choice of a model and its settings, for `ask` and `explain`.
 
+use super::candidates;
 use crate::choose::{Chosen, choose};
 use crate::config::{self, Config, Profile};
 use crate::failure::Failure;
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use std::path::{Path, PathBuf};
 use thinkthrough_chat::resumption;
 use thinkthrough_core::content::Content;
@@ -14,13 +16,13 @@ use thinkthrough_store::ConversationState;
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Asking {
     /// The model: a name of the configuration, `provider/model`, or `sim/ID` for a simulated one
-    #[arg(short, long, value_name = "MODEL")]
+    #[arg(short, long, value_name = "MODEL", add = ArgValueCompleter::new(candidates::models))]
     pub(crate) model: Option<String>,
     /// The configuration file, in place of the usual one
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// A profile of the configuration
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(candidates::profiles))]
     pub(crate) profile: Option<String>,
     /// A setting for this run, like `reasoning.effort=high`
     #[arg(long, value_name = "KEY=VALUE")]

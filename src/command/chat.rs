@@ -5,19 +5,21 @@ mod host;
 use super::ask_prompt::said;
 use super::asking::{Asking, config_option, env};
 use super::attached::Attached;
+use super::candidates;
 use crate::choose::{Chosen, choose};
-use crate::config::Config;
+use crate::config::{Config, config_folder};
 use crate::failure::{Failure, say};
 use crate::{audit, masking, stored, tooling};
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use host::Settings;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
-use thinkthrough_chat::Toolbox;
 use thinkthrough_chat::attachment::joined;
 use thinkthrough_chat::session::{Layers, Profile, Start, Stored};
 use thinkthrough_chat::terminal::{self, Client, Connection, Left};
+use thinkthrough_chat::{OwnCommand, Toolbox, own_commands};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::provider;
 use thinkthrough_store::{Conversations, StoreError};
@@ -50,7 +52,7 @@ pub(crate) struct Chat {
     #[arg(long, requires = "goes_on")]
     all: bool,
     /// Go on with this conversation; the beginning of its id is enough
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = ArgValueCompleter::new(candidates::sessions))]
     session: Option<String>,
     /// The first message, which is sent at once
     #[arg(value_name = "PROMPT")]
@@ -79,11 +81,11 @@ impl Chat {
         let files = self.attached.read()?;
         let prompt = joined(said(&self.prompt), files.text);
         let layers = self.layers(&config)?;
-        let (store, problem) = stored::or_why(&config).await;
+        let (store, about_store) = stored::or_why(&config).await;
         let tracer = store.as_ref().and_then(|store| audit::tracer(&config, store, "chat"));
         let lessons = stored::lessons(store.as_ref()).await;
         let store = store.map(|store| store.conversations(&Tenant::local()));
-        let resumed = self.resumed(store.as_ref(), problem.as_deref()).await?;
+        let resumed = self.resumed(store.as_ref(), about_store.as_deref()).await?;
         let fresh = Stored::default();
         let Stored { state, contents, .. } = resumed.as_ref().unwrap_or(&fresh);
         let (chosen, unreachable) = self.asking.resume(&config, state, contents).await?;
@@ -99,7 +101,7 @@ impl Chat {
         let profile_in_use = self.asking.profile(&config)?;
         let (instructions, warnings) =
             self.attached.instructions.read(&config, profile_in_use, &here, config.surroundings);
-        let greeting = greeting(&chosen, resumed.is_some(), problem.iter().chain(&warnings));
+        let greeting = greeting(&chosen, resumed.is_some(), about_store.iter().chain(&warnings));
         let connection = host::connection(chosen);
         let start = Start {
             model: connection.model.clone(),
@@ -117,6 +119,7 @@ impl Chat {
             prompt: Some(prompt).filter(|it| !it.trim().is_empty()),
             attached: files.media,
             folder: here.display().to_string(),
+            commands: commands(&config),
             store: store.as_ref().and_then(|_| Some(config.store.as_ref()?.location.to_string())),
             takes_mouse: config.mouse,
             cover: masking::of_output(&config)?,
@@ -213,6 +216,12 @@ fn tools(config: &Config, notice: mpsc::UnboundedSender<String>) -> Result<Toolb
     Ok(tooling::toolbox(config, &here, Vec::new(), notices)?.attended())
 }
 
+/// The user's own commands, from the folder `commands` beside the configuration.
+fn commands(config: &Config) -> Vec<OwnCommand> {
+    let folder = config_folder(config.path.as_deref(), &env);
+    folder.map(|it| own_commands(&it.join("commands"))).unwrap_or_default()
+}
+
 fn profile(profile: &crate::config::Profile) -> Profile {
     Profile {
         name: profile.name.clone(),
@@ -222,7 +231,8 @@ fn profile(profile: &crate::config::Profile) -> Profile {
     }
 }
 
-/// The first notice, in three lines: the model, how to choose another, and what it may do.
+/// The first notice, in three lines: the model, how to choose another, and what it may do. Further facts follow in a
+/// notice of their own.
 fn greeting<'p>(
     chosen: &Chosen,
     is_resumed: bool,
@@ -247,6 +257,6 @@ fn greeting<'p>(
                 .to_owned(),
         );
     }
-    lines.extend(problems.cloned());
-    lines.join("\n")
+    let further: Vec<&str> = problems.map(String::as_str).collect();
+    format!("{}\n\n{}", lines.join("\n"), further.join("\n"))
 }

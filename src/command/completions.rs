@@ -1,13 +1,17 @@
 //! `think completions` and `think man`: what shells and readers of manuals want.
 
-use std::io::Write;
-
+use crate::failure::Failure;
 use clap::{Args, Command};
 use clap_complete::Shell;
+use clap_complete::env::{CompleteEnv, Shells};
+use std::io::Write;
 
-use crate::failure::Failure;
+/// The variable by which the script of a shell asks this program for candidates.
+const VARIABLE: &str = "THINK_COMPLETE";
 
 /// Print the completions of a shell
+///
+/// The script asks `think` for the models, profiles and conversations of this machine.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   think completions bash > ~/.local/share/bash-completion/completions/think
@@ -20,12 +24,20 @@ pub(crate) struct Completions {
 
 impl Completions {
     /// Runs the command.
-    pub(crate) fn run(&self, mut command: Command, out: &mut dyn Write) -> Result<(), Failure> {
-        // The generator ends the program when it cannot write, so it writes into memory.
-        let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut command, "think", &mut script);
-        Ok(out.write_all(&script)?)
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let (shells, name) = (Shells::builtins(), self.shell.to_string());
+        let unknown = || Failure::Failed(format!("`{name}` has no completions"));
+        let completer = shells.completer(&name).ok_or_else(unknown)?;
+        Ok(completer.write_registration(VARIABLE, "think", "think", "think", out)?)
     }
+}
+
+/// Prints candidates for the words of this command if the script of a shell asks for them. Returns whether it does.
+pub(crate) fn answer_shell(command: fn() -> Command) -> bool {
+    let here = std::env::current_dir().ok();
+    let env = CompleteEnv::with_factory(command).var(VARIABLE);
+    // A shell shows no error of a completion.
+    env.try_complete(std::env::args_os(), here.as_deref()).unwrap_or(true)
 }
 
 /// Prints the manual page: the program's, and then every command's.

@@ -3,7 +3,7 @@
 use super::asking::env;
 use crate::config::{Report, check};
 use crate::failure::Failure;
-use crate::printed::printed;
+use crate::printed::for_output;
 use clap::{Args, Subcommand};
 use std::io::Write;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ impl Configuration {
         let What::Check { file, json } = &self.what;
         let report = check(file.as_deref(), &env).map_err(Failure::Failed)?;
         if *json {
-            writeln!(out, "{}", printed(&as_json(&report)))?;
+            writeln!(out, "{}", for_output(&as_json(&report)))?;
         } else {
             as_text(&report, out)?;
         }

@@ -1,12 +1,14 @@
 //! `think erase`: a session or a tenant, with its keys.
 
 use super::asking::Asking;
+use super::candidates;
 use super::sessions::in_words;
 use crate::confirm::{confirm, may_ask};
 use crate::failure::{Failure, say};
 use crate::masking;
 use crate::stored;
 use clap::{ArgGroup, Args};
+use clap_complete::engine::ArgValueCompleter;
 use std::path::PathBuf;
 use thinkthrough_chat::Cover;
 use thinkthrough_core::plane::Tenant;
@@ -20,7 +22,7 @@ use thinkthrough_store::{Holding, Store, StoreError};
 #[command(group(ArgGroup::new("what").required(true).multiple(false)))]
 pub(crate) struct Erase {
     /// The session, by its ID or the first letters of it
-    #[arg(long, value_name = "ID", group = "what")]
+    #[arg(long, value_name = "ID", group = "what", add = ArgValueCompleter::new(candidates::sessions))]
     session: Option<String>,
     /// Everything of a tenant; `local` is the user of this machine
     #[arg(long, value_name = "NAME", group = "what")]

@@ -1,10 +1,12 @@
 //! The tenant whose records a request is explained with, and the rights of its key.
 
+use super::candidates;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::gate::pass_of;
 use crate::stored;
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use std::sync::Arc;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_gateway::{Pass, ReadOnly, Vaults};
@@ -17,7 +19,7 @@ pub(crate) struct Claim {
     #[arg(long, value_name = "NAME")]
     tenant: Option<String>,
     /// The session's name, as the client would send it
-    #[arg(long, value_name = "ID", requires = "tenant")]
+    #[arg(long, value_name = "ID", requires = "tenant", add = ArgValueCompleter::new(candidates::sessions))]
     pub(super) session: Option<String>,
 }
 

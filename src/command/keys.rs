@@ -3,6 +3,7 @@
 use super::asking::env;
 use crate::config;
 use crate::failure::{Failure, say};
+use crate::printed::for_output;
 use crate::stored::{self, Place};
 use clap::{Args, Subcommand};
 use std::io::Write;
@@ -75,7 +76,9 @@ impl Keys {
         stored::block_on(async {
             match &self.what {
                 What::Create { name, json } => {
+                    let new_store = stored::introduction(&config);
                     let store = stored::open(&config).await?;
+                    new_store.iter().for_each(|new| say(format_args!("{new}")));
                     let new = store.gateway_keys().create(name).await?;
                     store.close().await;
                     print_new(name, &new, *json, out)
@@ -160,7 +163,7 @@ fn print_new(name: &str, new: &NewKey, json: bool, out: &mut dyn Write) -> Resul
             w.field_str("key", &new.secret);
             w.field_str("hash", &new.hash.to_string());
         });
-        writeln!(out, "{}", w.finish())?;
+        writeln!(out, "{}", for_output(&w.finish()))?;
     } else {
         writeln!(out, "key   {}\nhash  {}", *new.secret, new.hash)?;
     }
@@ -180,7 +183,7 @@ fn print_json(keys: &[GatewayKey], out: &mut dyn Write) -> Result<(), Failure> {
             });
         }
     });
-    writeln!(out, "{}", w.finish())?;
+    writeln!(out, "{}", for_output(&w.finish()))?;
     Ok(())
 }
 

@@ -10,6 +10,7 @@ mod ask_thought;
 mod ask_wish;
 mod asking;
 mod attached;
+pub(crate) mod candidates;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;

@@ -5,7 +5,7 @@ use super::models_rules;
 use crate::config;
 use crate::failure::{Failure, say};
 use crate::offered::{Offered, known, offered};
-use crate::printed::printed;
+use crate::printed::for_output;
 use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
@@ -149,7 +149,7 @@ fn print_json(rows: &[Offered], out: &mut dyn Write) -> Result<(), Failure> {
             });
         }
     });
-    writeln!(out, "{}", printed(&json.finish()))?;
+    writeln!(out, "{}", for_output(&json.finish()))?;
     Ok(())
 }
 

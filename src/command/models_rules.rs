@@ -10,7 +10,7 @@ use super::asking::env;
 use crate::choose::choose_named;
 use crate::config::{Config, ModelEntry};
 use crate::failure::Failure;
-use crate::printed::printed;
+use crate::printed::for_output;
 
 struct Row {
     name: String,
@@ -115,6 +115,6 @@ fn print_json(rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
             });
         }
     });
-    writeln!(out, "{}", printed(&json.finish()))?;
+    writeln!(out, "{}", for_output(&json.finish()))?;
     Ok(())
 }

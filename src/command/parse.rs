@@ -14,7 +14,7 @@ use thinkthrough_json::Writer;
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::known;
-use crate::printed::printed;
+use crate::printed::{for_output, printed};
 
 /// Read what a model answered: thoughts, text, tool calls, usage
 ///
@@ -75,7 +75,7 @@ impl Parse {
         let has_read = body.end(&mut fold)?;
         let mut json = Writer::new();
         shape::write_answer(&mut json, &fold.finish());
-        writeln!(out, "{}", printed(&json.finish()))?;
+        writeln!(out, "{}", for_output(&json.finish()))?;
         Ok(has_read)
     }
 

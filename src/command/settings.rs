@@ -3,6 +3,7 @@
 use super::asking::{Asking, env};
 use crate::choose::choose_named;
 use crate::failure::Failure;
+use crate::printed::for_output;
 use clap::Args;
 use std::io::Write;
 use thinkthrough_core::settings::Key;
@@ -47,7 +48,7 @@ impl Settings {
                     });
                 }
             });
-            writeln!(out, "{}", w.finish())?;
+            writeln!(out, "{}", for_output(&w.finish()))?;
             return Ok(());
         }
         for key in Key::ALL {

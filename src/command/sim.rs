@@ -10,6 +10,7 @@ use thinkthrough_json::Writer;
 
 use crate::failure::{Failure, say};
 use crate::listen::bind;
+use crate::printed::for_output;
 
 /// Run strict simulated providers, to test clients without keys or costs
 ///
@@ -111,6 +112,6 @@ fn print_json(out: &mut dyn Write) -> Result<(), Failure> {
             });
         }
     });
-    writeln!(out, "{}", json.finish())?;
+    writeln!(out, "{}", for_output(&json.finish()))?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use thinkthrough_core::tags::{Reasoning, Split as Halves, SplitOptions, Start, T
 use crate::failure::{Failure, say};
 use crate::input::Input;
 use crate::known;
-use crate::printed::printed;
+use crate::printed::for_output;
 
 /// Split a text into what is visible and what was thought between tags
 ///
@@ -71,7 +71,7 @@ impl Split {
         if self.is_usual() && !has_thought(&halves) {
             self.tell_other_tags(&text, &options);
         }
-        writeln!(out, "{}", printed(&halves.to_json()))?;
+        writeln!(out, "{}", for_output(&halves.to_json()))?;
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! Output and exit codes of the commands.
 
+use crate::completions::candidates;
+use crate::place::Place;
 use crate::program::{command, think};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -296,21 +298,27 @@ fn explain_says_where_no_rule_knows_the_model() {
 
 #[test]
 fn completions_and_manual_name_every_command_and_every_option_there_is() {
-    let outputs = ["bash", "zsh", "fish", "elvish", "powershell"]
-        .map(|shell| think(&["completions", shell], b"").out);
+    let place = Place::new("every-command");
     let manual = think(&["man"], b"").out.replace('\\', "");
     let mut commands = below(&[]);
     assert!(commands.len() > 10, "{commands:?}");
     commands.extend(below(&["sessions"]).into_iter().map(|name| format!("sessions {name}")));
     for command in &commands {
         let words: Vec<&str> = command.split(' ').collect();
-        assert!(outputs.iter().all(|it| words.iter().all(|word| it.contains(word))), "{command}");
+        let completed = |last: &[&str]| candidates(&place, last).join("\n");
+        assert!(completed(&words).contains(words[words.len() - 1]), "{command}");
+        let options = completed(&[&words[..], &["--"]].concat());
         let title = format!("think-{}", words.join("-"));
         assert!(manual.contains(&title), "{title}");
         let help = think(&[&words[..], &["--help"]].concat(), b"").out;
         for word in help.split([' ', ',', '\n']).filter(|word| word.starts_with("--")) {
             let option = word.trim_end_matches(|c: char| !c.is_alphanumeric());
             assert!(manual.contains(option), "{option} of {command}");
+        }
+        // Examples name options of further commands.
+        let own = help.lines().filter_map(|line| line.trim_start().strip_prefix("--"));
+        for option in own.filter_map(|line| line.split([' ', '=']).next()) {
+            assert!(options.contains(option), "{option} of {command}: {options}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::place::Place;
 use crate::program::Ran;
-use crate::pty::{Begin, ENTER, Pty};
+use crate::pty::{Begin, CTRL_C, ENTER, Pty};
 use crate::upstream::{Upstream, messages};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -205,4 +205,21 @@ fn a_user_chooses_from_a_list_and_a_file_that_is_there_is_not_changed_unasked() 
     assert!(pty.end().success());
     let key = place.home().join("thinkthrough/openai.key");
     assert_eq!(fs::read_to_string(key).unwrap(), "typed-secret");
+}
+
+#[test]
+fn ctrl_c_changes_nothing_and_gives_the_terminal_back() {
+    let place = Place::new("init-left");
+    let words = ["init", "--provider", "openai", "--model", "m", "--no-test"];
+    let questions = [(&["init"][..], "Provider, by number"), (&words, "Key for openai")];
+    for (args, question) in questions {
+        let mut pty = Pty::run(&place, args, &Begin::default());
+        pty.see(question);
+        pty.press("typed");
+        pty.press(CTRL_C);
+        assert!(!pty.end().success(), "{question}");
+        assert!(pty.shows_typing(), "{question}");
+        assert_eq!(written(&place), None, "{question}");
+        assert!(!place.home().join("thinkthrough/openai.key").exists(), "{question}");
+    }
 }

@@ -95,6 +95,47 @@ fn an_editor_begins_with_those_of_its_folder() {
 }
 
 #[test]
+fn an_editor_tells_a_new_date_in_the_next_question() {
+    let paced = Paced::start();
+    let (place, config) = place("instructions-day", &paced, "");
+    let connect = || {
+        let mut command = command(&["acp", "--config", &config]);
+        for name in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
+            command.env(name, place.home());
+        }
+        Editor::connect(command)
+    };
+    let mut editor = connect();
+    let begun = json!({"cwd": place.folder(), "mcpServers": []});
+    let begun = editor.plain("session/new", &begun);
+    editor.session = begun["result"]["sessionId"].as_str().unwrap().to_owned();
+    editor.begin("session/prompt", json!({"prompt": [{"type": "text", "text": "one"}]}));
+    let sent = paced.asked(1)["messages"][0].clone();
+    paced.say("fine");
+    paced.end();
+    editor.until(|line| line["result"]["stopReason"] == "end_turn");
+    let kept = editor.session.clone();
+    editor.end();
+    // The same conversation, as if it were of another day.
+    let today = sent["content"].as_str().unwrap().rsplit_once("Today's date: ").unwrap().1;
+    let exported = place.think(&["sessions", "export", &kept, "--config", &config]).out;
+    assert!(exported.contains(today), "{exported}");
+    let old = place.write("old.jsonl", &exported.replace(today, "2020-02-29 (UTC)"));
+    let old = place.think(&["sessions", "import", &old, "--config", &config]).out;
+    let mut editor = connect();
+    editor.load(old.trim(), &place.folder());
+    editor.session = old.trim().to_owned();
+    editor.begin("session/prompt", json!({"prompt": [{"type": "text", "text": "two"}]}));
+    let sent = paced.asked(2)["messages"].clone();
+    assert!(sent[0]["content"].as_str().unwrap().ends_with("2020-02-29 (UTC)"), "{sent}");
+    let told = sent.as_array().unwrap().last().unwrap()["content"].as_str().unwrap();
+    assert!(told.starts_with(&format!("Today's date: {today}\n")), "{told}");
+    assert!(told.ends_with("\n\ntwo"), "{told}");
+    paced.end();
+    editor.end();
+}
+
+#[test]
 fn a_script_sends_the_own_text_alone_unless_it_asks_for_more() {
     let paced = Paced::start();
     let more = "[chat]\nsystem = \"Be brief.\"\n[profiles.p]\nsystem = \"Rhyme.\"\n";

@@ -29,6 +29,7 @@ mod choices;
 #[cfg(unix)]
 mod collector;
 mod commands;
+mod completions;
 mod config_check;
 mod config_keys;
 mod connect;

@@ -214,3 +214,21 @@ fn pruned_traces_take_their_items_along_and_thoughts_alone_have_none() {
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     assert_eq!(count(), 0);
 }
+
+#[test]
+fn the_answer_of_a_fallback_clears_the_refusal_before_it() {
+    let (place, upstream) = (Place::new("items-fallback"), upstream());
+    let down = Server::start("sim", &["--fault", "status=503"]);
+    let more = format!(
+        "[providers.down]\nwire = \"chat-completions\"\nbase_url = \"http://{}/kimi-k2/v1\"\napi_key = \"k\"\n\
+         [models.falls]\nprovider = \"down\"\nmodel = \"m\"\nfallback = [\"agent\"]\n\
+         [models.fails]\nprovider = \"down\"\nmodel = \"m\"\n",
+        down.addr
+    );
+    let gateway = gateway(&place, &upstream, &more);
+    let messages = json!([{"role": "user", "content": "Where is midnight?"}]);
+    for (model, expected) in [("falls", ["question", "call"]), ("fails", ["question", "refusal"])] {
+        let (id, _) = ask(&gateway, model, &messages);
+        assert_eq!(kinds(&stored(&gateway, &id)), expected, "{model}");
+    }
+}

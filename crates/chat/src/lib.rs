@@ -34,6 +34,7 @@ pub mod instructions;
 mod kept;
 mod lessons;
 pub mod mcp;
+mod own_commands;
 pub mod owner;
 pub mod resumption;
 pub mod screen;
@@ -52,9 +53,10 @@ pub use gate::{Admission, Gate, Notice};
 pub use history::{History, HistoryError};
 pub use kept::{Beside, Keeper, Kept};
 pub use lessons::Lessons;
+pub use own_commands::{OwnCommand, own_commands};
 pub use tools::{
-    Approve, Builtin, FileChange, Given, Job, Nobody, Pending, Permission, Question, Rule, Source,
-    ToolKind, Toolbox, ToolboxError, Verdict, Weighed,
+    Approve, Builtin, Changes, FileChange, Given, Job, Nobody, Pending, Permission, Question, Rule,
+    Source, ToolKind, Toolbox, ToolboxError, Verdict, Weighed,
 };
 pub use traced::{Traced, Tracer};
 pub use wording::{ago, grouped, short_path, title};

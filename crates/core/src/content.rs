@@ -43,6 +43,8 @@ pub struct Content {
     /// It is about tools although no block shows it: it was in one message with their results, or describes calls
     /// or results in words. So it begins no turn, and in its turn tools were called.
     pub about_tools: bool,
+    /// The effort that the model was asked for, if the answer shows no thought that has it.
+    pub effort: Option<String>,
     /// The marks of earlier thoughts that the model refused in the request for this answer. It is not sent them again.
     pub refused: Vec<String>,
     /// Fields of the message that have no name here.
@@ -62,6 +64,7 @@ impl Content {
             usage: None,
             signature: None,
             about_tools: false,
+            effort: None,
             refused: Vec::new(),
             extra: Extra::default(),
         }

@@ -75,7 +75,7 @@ calls! {
     prune_facts(after: i64, before: i64) -> ();
     add_traces(traces: Vec<Arc<TraceRow>>) -> ();
     trace(id: String) -> Option<TraceRow>;
-    trace_items(tenant: Option<String>, ids: Vec<String>) -> Vec<ItemsRow>;
+    trace_items(tenant: Option<String>, ids: Vec<String>, most: i32) -> Vec<ItemsRow>;
     traces(filter: TraceFilter) -> Vec<TraceRow>;
     search_traces(words: Vec<String>, within: TraceText, filter: TraceFilter) -> Vec<TraceRow>;
     trace_sums(filter: TraceFilter, bucket: i64) -> Vec<SumRow>;

@@ -136,6 +136,8 @@ pub(crate) enum Kind {
     Spilled = 13,
     /// The items of a trace.
     TraceItems = 14,
+    /// The title of a trace.
+    TraceTitle = 15,
 }
 
 #[cfg(test)]

@@ -65,18 +65,21 @@ impl Traces {
     /// # Errors
     /// When the store cannot be written.
     pub async fn add(&self, traces: Vec<NewTrace>) -> Result<(), StoreError> {
-        let rows = self.store.trace_rows(traces).await.into_iter().map(Arc::new).collect();
+        let (rows, _) = self.store.trace_rows(traces).await;
+        let rows = rows.into_iter().map(Arc::new).collect();
         self.store.backend().add_traces(rows).await
     }
 
     /// Queues traces without waiting for a commit. When this returns they are in a journal, if the store has a
     /// writable one. Some milliseconds later they are in the database, where a search finds them; until then
     /// [`Traces::place`] finds them. Traces without room in the queue are dropped, and `lost` is called for them at
-    /// once. It is also called for traces that the database rejects later.
-    pub async fn hand_over(&self, traces: Vec<NewTrace>, lost: &LostTrace) {
-        let rows = self.store.trace_rows(traces).await;
+    /// once. It is also called for traces that the database rejects later. Returns the number of traces that lost their
+    /// items, because the keys of their tenant could not be read in time.
+    pub async fn hand_over(&self, traces: Vec<NewTrace>, lost: &LostTrace) -> u64 {
+        let (rows, without_items) = self.store.trace_rows(traces).await;
         let refused = self.store.hand_over_traces(rows, Some(lost)).await;
         refused.iter().for_each(|row| lost(&row.tenant, &row.id));
+        without_items
     }
 
     /// The place and the tenant of a queued trace that is not in the database yet.
@@ -170,10 +173,10 @@ impl Traces {
         let rows = self.store.backend().trace_sessions(filter.clone()).await?;
         let first = |row: &SessionRow| row.texts.last().cloned().unwrap_or_default();
         let firsts = rows.iter().map(first).collect();
-        let mut found = self.items_of(filter.tenant, firsts).await?;
+        let mut found = self.titles_of(filter.tenant, firsts).await?;
         let sessions = rows.into_iter().map(|row| {
-            let (items, client) = found.remove(&first(&row)).unwrap_or_default();
-            TraceSession { title: items.title(), client, ..TraceSession::from(row) }
+            let (title, client) = found.remove(&first(&row)).unwrap_or_default();
+            TraceSession { title, client, ..TraceSession::from(row) }
         });
         Ok(sessions.collect())
     }

@@ -1,7 +1,7 @@
 //! The output of `think doctor`.
 
 use crate::failure::{Failure, say};
-use crate::printed::printed;
+use crate::printed::for_output;
 use std::io::Write;
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_conformance::doctor::{Model, Row};
@@ -23,7 +23,7 @@ pub(super) fn list(
                 });
             }
         });
-        writeln!(out, "{}", printed(&json.finish()))?;
+        writeln!(out, "{}", for_output(&json.finish()))?;
         return Ok(());
     }
     let width = chosen.iter().map(|(id, _)| id.len()).max().unwrap_or_default();
@@ -48,7 +48,7 @@ pub(super) fn print(rows: &[Row], as_json: bool, out: &mut dyn Write) -> Result<
                 });
             }
         });
-        writeln!(out, "{}", printed(&json.finish()))?;
+        writeln!(out, "{}", for_output(&json.finish()))?;
         return Ok(());
     }
     let width = rows.iter().map(|row| row.scenario.len()).max().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use super::offer::Offer;
 use crate::failure::{Failure, say};
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 
 /// Whether a user can be asked.
 pub(super) fn is_attended() -> bool {
@@ -55,18 +55,25 @@ fn paragraph(head: &str, words: &[String]) {
 
 /// Asks for a line of text.
 pub(super) fn line(prompt: &str) -> Result<String, Failure> {
-    let mut err = io::stderr().lock();
-    drop(write!(err, "{prompt}"));
-    drop(err.flush());
-    drop(err);
+    ask(prompt);
     let mut text = String::new();
     match io::stdin().lock().read_line(&mut text) {
         Ok(1..) => Ok(text),
         Ok(0) | Err(_) => {
             say(format_args!(""));
-            Err(Failure::Failed("nothing was answered, and nothing was changed".to_owned()))
+            Err(nothing())
         }
     }
+}
+
+fn ask(prompt: &str) {
+    let mut err = io::stderr().lock();
+    drop(write!(err, "{prompt}"));
+    drop(err.flush());
+}
+
+fn nothing() -> Failure {
+    Failure::Failed("nothing was answered, and nothing was changed".to_owned())
 }
 
 /// Asks for a yes.
@@ -75,7 +82,8 @@ pub(super) fn confirmed(question: &str) -> bool {
     ["y", "yes"].contains(&answer.trim().to_lowercase().as_str())
 }
 
-/// Asks for a line that the terminal does not show.
+/// Asks for a line that the terminal does not show. Ctrl-C arrives as a key, so that the modes of the terminal are
+/// restored.
 #[cfg(unix)]
 pub(super) fn hidden(prompt: &str) -> Result<String, Failure> {
     use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -92,15 +100,63 @@ pub(super) fn hidden(prompt: &str) -> Result<String, Failure> {
     let restored = tcgetattr(io::stdin()).ok().map(Restored);
     if let Some(Restored(modes)) = &restored {
         let mut silent = modes.clone();
-        silent.local_modes.remove(LocalModes::ECHO);
+        silent.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
         let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &silent);
     }
-    let said = line(prompt);
+    ask(prompt);
+    let said = keys(&mut io::stdin().lock().bytes());
     say(format_args!(""));
     said
+}
+
+/// Reads keys up to the end of a line, with the usual keys for corrections.
+#[cfg(unix)]
+fn keys(bytes: &mut dyn Iterator<Item = io::Result<u8>>) -> Result<String, Failure> {
+    const CTRL_C: u8 = 3;
+    const CTRL_D: u8 = 4;
+    const BACKSPACE: u8 = 8;
+    const CTRL_U: u8 = 21;
+    const DELETE: u8 = 127;
+    let mut text = Vec::new();
+    loop {
+        match bytes.next().and_then(Result::ok) {
+            Some(b'\n' | b'\r') => return Ok(String::from_utf8_lossy(&text).into_owned()),
+            Some(CTRL_C) => return Err(Failure::Interrupted),
+            Some(CTRL_U) => text.clear(),
+            Some(BACKSPACE | DELETE) => {
+                let end = String::from_utf8_lossy(&text).char_indices().last().map(|it| it.0);
+                text.truncate(end.unwrap_or_default());
+            }
+            None | Some(CTRL_D) if text.is_empty() => return Err(nothing()),
+            None => return Ok(String::from_utf8_lossy(&text).into_owned()),
+            Some(CTRL_D) => {}
+            Some(byte) => text.push(byte),
+        }
+    }
 }
 
 #[cfg(not(unix))]
 pub(super) fn hidden(prompt: &str) -> Result<String, Failure> {
     line(prompt)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::keys;
+    use crate::failure::Failure;
+
+    #[test]
+    fn a_hidden_line_can_be_corrected_and_left() {
+        let read = |text: &str| keys(&mut text.bytes().map(Ok));
+        for (typed, said) in [
+            ("secret\n", "secret"),
+            ("secrex\u{7f}t\r", "secret"),
+            ("w\u{f6}\u{8}rong\u{15}right\n", "right"),
+            ("end", "end"),
+        ] {
+            assert_eq!(read(typed).ok().as_deref(), Some(said), "{typed:?}");
+        }
+        assert!(matches!(read("half\u{3}"), Err(Failure::Interrupted)));
+        assert!(matches!(read("\u{4}"), Err(Failure::Failed(_))));
+    }
 }

@@ -4,7 +4,7 @@ use crate::command::asking::env;
 use crate::config::Config;
 use crate::failure::{Failure, say};
 use crate::masking;
-use crate::printed::printed;
+use crate::printed::for_output;
 use clap::Args;
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -39,7 +39,7 @@ impl List {
         if self.json {
             let mut w = Writer::new();
             w.array(|w| list.iter().for_each(|summary| write(w, summary)));
-            writeln!(out, "{}", printed(&w.finish()))?;
+            writeln!(out, "{}", for_output(&w.finish()))?;
             return Ok(());
         }
         if list.is_empty() {

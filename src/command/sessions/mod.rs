@@ -6,12 +6,14 @@ mod show;
 mod transfer;
 
 use super::asking::Asking;
+use crate::command::candidates;
 use crate::config::Config;
 use crate::confirm::{confirm, may_ask};
 use crate::failure::Failure;
 use crate::masking;
 use crate::stored;
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCompleter;
 use std::io::Write;
 use std::path::PathBuf;
 use thinkthrough_chat::Cover;
@@ -48,7 +50,7 @@ enum What {
     /// On a terminal it asks first; elsewhere it wants `--yes`.
     Delete {
         /// The conversations
-        #[arg(value_name = "ID", required = true)]
+        #[arg(value_name = "ID", required = true, add = ArgValueCompleter::new(candidates::sessions))]
         ids: Vec<String>,
         /// Do not ask
         #[arg(long)]

@@ -1,10 +1,12 @@
 //! `think sessions search`
 
+use crate::command::candidates;
 use crate::config::Config;
 use crate::failure::{Failure, say};
 use crate::masking;
 use crate::printed::printed;
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use std::io::{self, IsTerminal as _, Write};
 use thinkthrough_chat::Cover;
 use thinkthrough_chat::harmless::harmless;
@@ -26,7 +28,7 @@ pub(super) struct Search {
     #[arg(long = "in", value_enum, value_name = "WHERE", default_value_t = Where::All)]
     within: Where,
     /// Look in this conversation only
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = ArgValueCompleter::new(candidates::sessions))]
     session: Option<String>,
     /// Stop after this many places
     #[arg(long, value_name = "N")]

@@ -1,10 +1,12 @@
 //! `think sessions show`
 
+use crate::command::candidates;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::masking;
-use crate::printed::printed;
+use crate::printed::for_output;
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use std::io::Write;
 use thinkthrough_chat::answer_start::from_first_line;
 use thinkthrough_chat::counted::{tokens, withheld};
@@ -18,7 +20,7 @@ use thinkthrough_store::Conversation;
 #[derive(Debug, Args)]
 pub(super) struct Show {
     /// The conversation
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(candidates::sessions))]
     id: String,
     /// Print one JSON object
     #[arg(long)]
@@ -37,7 +39,7 @@ impl Show {
         whole.contents.iter_mut().for_each(|content| *content = cover.content(content));
         whole.meta.title = whole.meta.title.map(|title| cover.text(&title).into_owned());
         if self.json {
-            writeln!(out, "{}", printed(&as_json(&whole)))?;
+            writeln!(out, "{}", for_output(&as_json(&whole)))?;
             return Ok(());
         }
         as_text(&whole, out)

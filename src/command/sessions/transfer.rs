@@ -1,11 +1,13 @@
 //! `think sessions export` and `think sessions import`
 
+use crate::command::candidates;
 use crate::command::explain_wire;
 use crate::config::Config;
 use crate::failure::{Failure, say};
 use crate::masking::{self, tiers};
 use crate::stored;
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use std::io::{Read as _, Write};
 use std::path::{Path, PathBuf};
 use thinkthrough_chat::export::{
@@ -20,7 +22,7 @@ use thinkthrough_store::{ConversationState, Meta};
 #[derive(Debug, Args)]
 pub(super) struct Export {
     /// The conversation
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(candidates::sessions))]
     id: String,
     /// `jsonl` has everything, `md` too and can be edited, `html` is for reading
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
@@ -136,7 +138,9 @@ impl Import {
         let state =
             ConversationState { model: model_of(&contents), ..ConversationState::default() };
         let meta = Meta { title, state, ..Meta::default() };
+        let new_store = stored::introduction(config);
         let id = stored::local(config).await?.begin(&meta, &contents).await?;
+        new_store.iter().for_each(|new| say(format_args!("{new}")));
         writeln!(out, "{id}")?;
         Ok(())
     }

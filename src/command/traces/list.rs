@@ -3,7 +3,7 @@
 use super::{Wanted, thought_of};
 use crate::config::Config;
 use crate::failure::{Failure, say};
-use crate::printed::printed;
+use crate::printed::for_output;
 use clap::Args;
 use std::io::Write;
 use thinkthrough_chat::ago;
@@ -58,7 +58,7 @@ fn print_json(traces: &[Trace], out: &mut dyn Write) -> Result<(), Failure> {
             without.write(w, false);
         }
     });
-    Ok(writeln!(out, "{}", printed(&w.finish()))?)
+    Ok(writeln!(out, "{}", for_output(&w.finish()))?)
 }
 
 /// A trace on one line.

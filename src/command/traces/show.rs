@@ -3,7 +3,7 @@
 use super::{items, thought_of};
 use crate::config::Config;
 use crate::failure::{Failure, say};
-use crate::printed::printed;
+use crate::printed::for_output;
 use clap::Args;
 use std::io::Write;
 use thinkthrough_chat::harmless::harmless;
@@ -42,7 +42,7 @@ impl Show {
         if self.json {
             let mut w = Writer::new();
             trace.write(&mut w, shows);
-            return Ok(writeln!(out, "{}", printed(&w.finish()))?);
+            return Ok(writeln!(out, "{}", for_output(&w.finish()))?);
         }
         out.write_all(page(&trace, shows).as_bytes())?;
         say(format_args!("in the viewer: {}/ui/#/trace/{}", viewer(config), trace.id));

@@ -1,6 +1,8 @@
 //! Every command in the built program, by its effect on the store, a file, the wire or the
 //! terminal.
 
+mod modes;
+
 use super::paced::Paced;
 use super::{ENTER, ESC, Pty};
 use crate::place::Place;
@@ -29,6 +31,9 @@ const CASES: &[Case] = &[
     ("explain", explain),
     ("compress", compress),
     ("retry", retry),
+    ("undo", modes::undo),
+    ("plan", modes::plan),
+    ("init", modes::init),
     ("new", new),
     ("sessions", sessions),
     ("fork", fork),
@@ -36,6 +41,7 @@ const CASES: &[Case] = &[
     ("search", search),
     ("copy", copy),
     ("mouse", mouse),
+    ("theme", modes::theme),
     ("export", export),
     ("import", import),
     ("help", help),

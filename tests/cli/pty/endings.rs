@@ -1,7 +1,7 @@
 //! The program restores the terminal at every kind of end.
 
 use super::paced::Paced;
-use super::{Begin, CTRL_C, Pty};
+use super::{Begin, CTRL_C, CTRL_D, Pty};
 use crate::place::Place;
 use crate::scripted::Scripted;
 use serde_json::json;
@@ -176,4 +176,20 @@ fn what_cannot_begin_says_so_on_the_terminal_as_it_is() {
     let mut pty = Pty::begin(&place, &["-m", "nobody/knows"], &Begin::default());
     assert_eq!(pty.end().exit_code(), 1);
     assert!(pty.text().contains("no provider is known"), "{}", pty.text());
+}
+
+#[test]
+fn a_conversation_that_is_not_kept_is_printed_without_a_way_to_continue() {
+    let place = Place::new("unkept");
+    let config = place.write("own.toml", "[store]\nurl = \"sqlite:/dev/null/no.db\"\n");
+    let mut pty = Pty::chat(&place, &["-m", "sim/default", "--config", &config]);
+    pty.see("conversations are not kept");
+    pty.line("What is a needle?");
+    pty.see("I know nothing");
+    pty.see_no("esc stops");
+    pty.press(CTRL_D);
+    assert!(pty.end().success());
+    let left = pty.text();
+    assert!(left.contains("What is a needle?") && left.contains("I know nothing"), "{left}");
+    assert!(!left.contains("continue with"), "{left}");
 }

@@ -363,8 +363,13 @@ impl Pty {
         let left = screen.contents();
         let is_clean = left.trim().is_empty() || left.contains("\ncontinue with: think chat");
         assert!(is_clean, "only the way to continue is left on the user's screen:\n{left}");
+        assert!(self.shows_typing(), "the terminal edits lines");
+    }
+
+    /// Whether the terminal edits lines and shows typed letters.
+    pub(crate) fn shows_typing(&self) -> bool {
         let modes = format!("{:?}", self.master.get_termios().unwrap().local_flags);
-        assert!(modes.contains("ICANON") && modes.contains("ECHO"), "{modes}");
+        modes.contains("ICANON") && modes.contains("ECHO")
     }
 
     /// Quits with Ctrl-D.

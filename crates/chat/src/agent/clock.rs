@@ -47,7 +47,7 @@ impl Clock {
     }
 
     /// Returns the time since the request and the total time of all thoughts. Writes each thought's time and its effort
-    /// into `content`.
+    /// into `content`; an answer without a thought has the effort itself.
     pub(super) fn stop(
         mut self,
         content: Option<&mut Content>,
@@ -56,12 +56,15 @@ impl Clock {
         if let Some(block) = self.open {
             self.end(block);
         }
-        let blocks = content.map(|content| content.blocks.as_mut_slice()).unwrap_or_default();
-        for (block, took) in &self.thoughts {
-            if let Some(Block::Thinking(thinking)) = blocks.get_mut(*block) {
-                thinking.duration_ms = Some(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
-                thinking.effort = effort.map(str::to_owned);
+        if let Some(content) = content {
+            for (block, took) in &self.thoughts {
+                if let Some(Block::Thinking(thinking)) = content.blocks.get_mut(*block) {
+                    thinking.duration_ms = u64::try_from(took.as_millis()).ok();
+                    thinking.effort = effort.map(str::to_owned);
+                }
             }
+            let is_without_thought = content.thoughts().next().is_none();
+            content.effort = effort.filter(|_| is_without_thought).map(str::to_owned);
         }
         (self.sent.elapsed(), self.thoughts.iter().map(|(_, took)| *took).sum())
     }

@@ -1,5 +1,6 @@
 //! The loop against simulated providers in this process.
 
+mod effort;
 mod switching;
 
 use super::*;

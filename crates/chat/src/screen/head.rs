@@ -28,8 +28,12 @@ pub(super) fn thought_mark(thought: &Thought, is_open: bool, now: Duration) -> &
 
 /// `Thought for 12 s, 1,240 tokens`. Unknown values are left out.
 pub(super) fn thought_line(thought: &Thought, now: Duration) -> String {
-    let is_live = thought.state == ThoughtState::Live;
-    let mut line = if is_live { "Thinking" } else { "Thought" }.to_owned();
+    let mut line = match thought.state {
+        ThoughtState::Absent => "No thought",
+        ThoughtState::Live => "Thinking",
+        ThoughtState::Done | ThoughtState::Partial | ThoughtState::Withheld => "Thought",
+    }
+    .to_owned();
     if let Some(elapsed) = thought.elapsed(now) {
         line.push_str(" for ");
         line.push_str(&duration(elapsed));
@@ -43,7 +47,7 @@ pub(super) fn thought_line(thought: &Thought, now: Duration) -> String {
         line.push_str(effort);
     }
     match thought.state {
-        ThoughtState::Done | ThoughtState::Live => {}
+        ThoughtState::Absent | ThoughtState::Done | ThoughtState::Live => {}
         ThoughtState::Partial => line.push_str(" (broken off)"),
         ThoughtState::Withheld => line.push_str(". The provider withheld the text."),
     }
@@ -122,7 +126,7 @@ mod tests {
 
     #[test]
     fn thoughts_say_their_time_and_tokens() {
-        use ThoughtState::{Done, Live, Partial, Withheld};
+        use ThoughtState::{Absent, Done, Live, Partial, Withheld};
         let reported = Some(TokenCount::reported(1240));
         check(Some(12), reported, Done, "Thought for 12 s, 1,240 tokens");
         check(Some(12), reported, Live, "Thinking for 12 s, 1,240 tokens");
@@ -136,5 +140,6 @@ mod tests {
         check(None, reported, Partial, "Thought, 1,240 tokens (broken off)");
         check(Some(3720), None, Withheld, "Thought for 1 h 2 min. The provider withheld the text.");
         check(Some(0), None, Done, "Thought for under 1 s");
+        check(None, None, Absent, "No thought");
     }
 }

@@ -50,6 +50,13 @@ impl Background {
             Self::Light => Rgb(0xfa, 0xfa, 0xf8),
         }
     }
+
+    /// Returns true if it is nearer to white than to black.
+    #[must_use]
+    pub fn is_light(self) -> bool {
+        let Rgb(red, green, blue) = self.rgb();
+        [red, green, blue].map(u16::from).iter().sum::<u16>() > 3 * 127
+    }
 }
 
 impl Background {

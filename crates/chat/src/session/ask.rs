@@ -115,6 +115,9 @@ impl Session {
         self.keep_reasoning();
         let settings = self.layers.resolve();
         self.last_run += 1;
+        let asked =
+            self.conversation.contents().iter().rposition(|it| it.speaker == Speaker::Human);
+        self.runs.push((asked.unwrap_or_default(), self.last_run));
         self.run = Some(Run {
             id: self.last_run,
             blocks: HashMap::new(),

@@ -20,7 +20,7 @@ pub(super) fn show(contents: &[Content], transcript: &mut Transcript) {
         for (block, count) in content.blocks.iter().zip(counts(content)) {
             show_block(content, (block, count), &mut calls, transcript);
         }
-        show_withheld(content, transcript);
+        show_without_thought(content, transcript);
         if content.partial {
             let text = "this answer was not finished; what came is kept".to_owned();
             transcript.push(Body::Notice(Level::Info, text));
@@ -38,13 +38,18 @@ pub(super) fn show(contents: &[Content], transcript: &mut Transcript) {
     }
 }
 
-/// Shows the head of a withheld thought, of which the conversation has only the number of tokens.
-pub(super) fn show_withheld(content: &Content, transcript: &mut Transcript) {
-    if let Some(count) = withheld(content) {
-        let mut thought = Thought::stored(String::new(), ThoughtState::Withheld, None);
-        thought.tokens = Some(count);
-        transcript.push(Body::Thought(thought));
+/// Shows the effort behind an answer without a thought. If the provider withheld a thought, the head has its number of
+/// tokens, too.
+pub(super) fn show_without_thought(content: &Content, transcript: &mut Transcript) {
+    let tokens = withheld(content);
+    let has_effort = content.effort.is_some() && !content.visible_text().is_empty();
+    if tokens.is_none() && !has_effort {
+        return;
     }
+    let state = if tokens.is_some() { ThoughtState::Withheld } else { ThoughtState::Absent };
+    let mut thought = Thought::stored(String::new(), state, None);
+    (thought.tokens, thought.effort) = (tokens, content.effort.clone());
+    transcript.push(Body::Thought(thought));
 }
 
 fn show_block(

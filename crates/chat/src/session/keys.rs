@@ -5,7 +5,7 @@ use super::message::{Effect, Scroll, Write};
 use super::picker::Picker;
 use super::prompt::shell_command;
 use super::{Session, Subject};
-use crate::screen::model::{Body, EntryId, Level};
+use crate::screen::model::{Body, EntryId, Level, ThoughtState};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::time::Duration;
 use thinkthrough_core::settings::{Display, Effort};
@@ -288,7 +288,11 @@ impl Session {
         self.view
             .transcript
             .iter()
-            .filter(|(_, body)| matches!(body, Body::Thought(_) | Body::Tool(_)))
+            .filter(|(_, body)| match body {
+                Body::Thought(thought) => thought.state != ThoughtState::Absent,
+                Body::Tool(_) => true,
+                _ => false,
+            })
             .map(|(id, _)| id)
             .collect()
     }

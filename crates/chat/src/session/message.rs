@@ -18,6 +18,7 @@ use super::model::Model;
 use crate::attachment::Mentioned;
 use crate::export::ThoughtForm;
 use crate::screen::model::EntryId;
+use crate::screen::theme::Background;
 
 /// The number of a question in a session, so that late events of a stopped question are not taken for events of the
 /// next one.
@@ -365,6 +366,14 @@ pub enum Effect {
     Scroll(Scroll),
     /// Draw everything afresh.
     Redraw,
+    /// Use the colours for this ground, or for the ground that the terminal reports.
+    Theme(Option<Background>),
+    /// Use dark colours in place of light ones, or light ones in place of dark ones.
+    OtherTheme,
+    /// Let only tools that read run, or all tools.
+    Plan(bool),
+    /// Take back the changes to files that the tools of these questions made.
+    UndoFiles(Vec<RunId>),
     /// Take the mouse, or leave it to the terminal.
     Mouse(bool),
     /// Leave.

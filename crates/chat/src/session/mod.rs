@@ -19,6 +19,7 @@ mod picker;
 mod progress;
 mod prompt;
 mod resume;
+mod start;
 
 #[cfg(test)]
 mod tests;
@@ -33,10 +34,12 @@ pub use message::{
     Permission, Progress, Question, RunId, Scroll, Side, Stored, Verdict, Write, Wrote,
 };
 pub use model::Model;
+pub use start::Start;
 
 use crate::cover::Cover;
 use crate::instructions::Instructions;
 use crate::lessons::Lessons;
+use crate::own_commands::OwnCommand;
 use crate::screen::model::{Activity, Body, Level, Status, Transcript, View};
 use ask::Run;
 use composer::Composer;
@@ -53,49 +56,6 @@ use thinkthrough_core::settings::Display;
 use thinkthrough_core::tokens::TokenCount;
 use thinkthrough_limits::BudgetRules;
 use thinkthrough_store::{ConversationState, Cost};
-
-/// The configuration of a new session.
-#[derive(Debug)]
-pub struct Start {
-    /// The model.
-    pub model: Model,
-    /// The command line names the model, so that it stays when a conversation is opened.
-    pub names_model: bool,
-    /// The model for titles and summaries, if one is configured.
-    pub utility: Option<Model>,
-    /// The settings, layer by layer.
-    pub layers: Layers,
-    /// The profiles of the user's configuration.
-    pub profiles: Vec<Profile>,
-    /// The rules of the session's budget of reasoning tokens.
-    pub budget: BudgetRules,
-    /// The part of the context window, in percent, at which the conversation is compressed.
-    pub compress_at: u8,
-    /// A conversation to continue.
-    pub resumed: Option<Stored>,
-    /// A sentence about why the model of that conversation is unavailable.
-    pub unreachable: Option<String>,
-    /// The first notice, in Markdown.
-    pub greeting: String,
-    /// The instructions for the model.
-    pub instructions: Instructions,
-    /// The time since 1970 at the start of the session.
-    pub clock: Duration,
-    /// The first message, if it is sent at once.
-    pub prompt: Option<String>,
-    /// The media of the first message.
-    pub attached: Vec<Block>,
-    /// The working folder, for people.
-    pub folder: String,
-    /// The place of kept conversations, for people; `None` if they are not kept.
-    pub store: Option<String>,
-    /// Clicks and the wheel are for the client. Otherwise the terminal selects text with the mouse.
-    pub takes_mouse: bool,
-    /// Masks secrets on the screen.
-    pub cover: Cover,
-    /// Facts that refusals taught about models, shared with the requests.
-    pub lessons: Lessons,
-}
 
 /// The state of the terminal client.
 #[derive(Debug)]
@@ -133,6 +93,9 @@ pub struct Session {
     folder: String,
     store: Option<String>,
     instructions: Instructions,
+    commands: Vec<OwnCommand>,
+    /// The index of each question of this session, and the run that asked it.
+    runs: Vec<(usize, RunId)>,
     clock: Duration,
     /// The media of the next message.
     attached: Vec<Block>,
@@ -211,6 +174,8 @@ impl Session {
             folder: start.folder,
             store: start.store,
             instructions: start.instructions,
+            commands: start.commands,
+            runs: Vec::new(),
             clock: start.clock,
             attached: start.attached,
             last_run: 0,
@@ -230,8 +195,8 @@ impl Session {
             effects: Vec::new(),
         };
         session.take_model_settings();
-        if !start.greeting.is_empty() {
-            session.view.transcript.push(Body::Notice(Level::Info, start.greeting));
+        for paragraph in start.greeting.split("\n\n").filter(|it| !it.is_empty()) {
+            session.view.transcript.push(Body::Notice(Level::Info, paragraph.to_owned()));
         }
         if let Some(missing) = session.model.missing_key.clone() {
             session.notice(Level::Warning, format!("{missing}, or choose another with `/model`"));
@@ -423,6 +388,7 @@ impl Session {
         self.stop_shell();
         self.shell = None;
         self.outputs.clear();
+        self.runs.clear();
         self.effect(Effect::Resume(Arc::default()));
         self.is_titled = false;
         self.is_stale = true;

@@ -371,7 +371,9 @@ impl Session {
     /// The newest thought or answer, for copying.
     pub(super) fn newest(&self, wants_thought: bool) -> Option<String> {
         self.view.transcript.iter().rev().find_map(|(_, body)| match body {
-            Body::Thought(thought) if wants_thought => Some(thought.text.clone()),
+            Body::Thought(thought) if wants_thought && !thought.text.is_empty() => {
+                Some(thought.text.clone())
+            }
             Body::Answer(text) if !wants_thought => Some(text.clone()),
             _ => None,
         })

@@ -213,7 +213,7 @@ impl Session {
         let mut cost = Cost::default();
         if content.speaker == Speaker::Ai {
             self.measure(&mut content);
-            entries::show_withheld(&content, &mut self.view.transcript);
+            entries::show_without_thought(&content, &mut self.view.transcript);
             let price = self.run.as_ref().and_then(|run| run.price);
             cost = Cost::of(price, content.usage.as_ref());
         }

@@ -181,6 +181,20 @@ impl Engine {
         });
     }
 
+    /// Lets only tools that read run, or all tools.
+    pub(super) fn plan(&self, is_on: bool) {
+        self.tools.iter().for_each(|tools| tools.plan(is_on));
+    }
+
+    /// Takes back the changes to files of these questions, and reports them.
+    pub(super) fn undo_files(&self, runs: &[RunId]) {
+        let lines = self.tools.iter().flat_map(|tools| tools.changes().undo(runs));
+        let lines: Vec<String> = lines.collect();
+        if !lines.is_empty() {
+            drop(self.inbox.send(Inbound::Message(Message::Said(Ok(lines.join("\n"))))));
+        }
+    }
+
     /// Waits until all traces are written.
     pub(super) async fn traced(&self) -> usize {
         match &self.traces {
@@ -206,6 +220,7 @@ impl Engine {
         let control = Control::new();
         self.running = Some((question.run, control.clone()));
         *self.desk.run() = question.run;
+        self.tools.iter().for_each(|tools| tools.changes().begin(question.run));
         let (inbox, tools, gate) = (self.inbox.clone(), self.tools.clone(), Arc::clone(&self.gate));
         gate.limit(&question.target.provider, connection.limits);
         let (desk, traces) = (Arc::clone(&self.desk), self.traces.clone());

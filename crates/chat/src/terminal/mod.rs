@@ -146,6 +146,10 @@ struct App {
     counts: std::sync::mpsc::Sender<crate::session::Count>,
     env: fn(&str) -> Option<String>,
     listener: Listener,
+    /// The ground of the terminal, as it reports it, or as the environment lets guess.
+    reported: Background,
+    /// The ground that the user chose colours for.
+    chosen: Option<Background>,
     /// The program that gets the terminal next.
     away: Option<Away>,
     is_dirty: bool,
@@ -187,7 +191,8 @@ impl App {
         // The buffer holds a whole frame, so that the frame is written at once.
         let out = BufWriter::with_capacity(1 << 18, io::stdout());
         // A guess, until the terminal answers.
-        let theme = Theme::new(Background::of(env), Depth::of(env));
+        let reported = Background::of(env);
+        let theme = Theme::new(reported, Depth::of(env));
         Ok(App {
             terminal: Terminal::new(CrosstermBackend::new(out))?,
             screen: Screen::new(theme),
@@ -206,6 +211,8 @@ impl App {
             orders,
             env,
             listener,
+            reported,
+            chosen: None,
             away: None,
             is_dirty: true,
             is_typed: false,
@@ -308,9 +315,21 @@ impl App {
         let heard = self.listener.hear(event, Instant::now());
         heard.events.into_iter().for_each(|event| self.on_event(event));
         if let Some(rgb) = heard.background {
-            self.screen.set_theme(Theme::new(Background::Known(rgb), Depth::of(self.env)));
-            self.is_dirty = true;
+            self.reported = Background::Known(rgb);
+            self.use_theme();
         }
+    }
+
+    /// Uses the colours for this ground, or for the terminal's own.
+    fn choose_theme(&mut self, background: Option<Background>) {
+        self.chosen = background;
+        self.use_theme();
+    }
+
+    fn use_theme(&mut self) {
+        let background = self.chosen.unwrap_or(self.reported);
+        self.screen.set_theme(Theme::new(background, Depth::of(self.env)));
+        self.is_dirty = true;
     }
 
     fn on_event(&mut self, event: Event) {
@@ -433,6 +452,14 @@ impl App {
                 Scroll::To(entry) => screen::Scroll::To(entry),
             }),
             Effect::Redraw => self.is_stale = true,
+            Effect::Theme(background) => self.choose_theme(background),
+            Effect::OtherTheme => {
+                let is_light = self.chosen.unwrap_or(self.reported).is_light();
+                let other = if is_light { Background::Dark } else { Background::Light };
+                self.choose_theme(Some(other));
+            }
+            Effect::Plan(is_on) => self.engine.plan(is_on),
+            Effect::UndoFiles(runs) => self.engine.undo_files(&runs),
             // A terminal that cannot change this keeps its mode.
             Effect::Mouse(is_taken) => drop(guard::take_mouse(is_taken)),
             Effect::ListFiles => {

@@ -1,16 +1,19 @@
 //! The tools that the model may call, and their permissions.
 
 mod builtin;
+mod changes;
 mod permission;
 mod source;
 
 pub use builtin::{Builtin, ToolboxError};
 pub(crate) use builtin::{Walk, speaks_of_secrets};
+pub use changes::Changes;
 pub use permission::{Approve, FileChange, Nobody, Permission, Question, ToolKind, Verdict};
 pub use source::{Given, Job, Pending, Source, Weighed};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use thinkthrough_core::content::{Parameters, ToolCall};
 use thinkthrough_core::request::Tool;
@@ -25,7 +28,14 @@ pub struct Toolbox {
     is_attended: bool,
     /// Grants for the rest of the session.
     granted: Mutex<BTreeSet<String>>,
+    /// Only tools that read run.
+    is_planning: AtomicBool,
+    changes: Changes,
 }
+
+/// The result of a call that plan mode refuses.
+const PLANNING: &str =
+    "plan mode is on, so only tools that read run; say what you would do, and the user decides";
 
 /// The decision about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +68,8 @@ impl Toolbox {
             configured: BTreeMap::new(),
             is_attended: false,
             granted: Mutex::default(),
+            is_planning: AtomicBool::new(false),
+            changes: Changes::default(),
         }
     }
 
@@ -120,6 +132,10 @@ impl Toolbox {
         if let Some(fault) = weighed.fault {
             return Rule::Deny(fault);
         }
+        let reads = matches!(weighed.kind, ToolKind::Read | ToolKind::Search);
+        if self.is_planning.load(Ordering::Relaxed) && !reads {
+            return Rule::Deny(PLANNING.to_owned());
+        }
         let configured = self.configured(&call.name).unwrap_or(weighed.permission);
         let is_granted = self.granted().contains(&weighed.grant);
         match configured {
@@ -159,9 +175,24 @@ impl Toolbox {
     /// Runs an allowed call. An error becomes the result for the model.
     pub async fn run(&self, call: &ToolCall, job: Job<'_>) -> Given {
         match self.find(call).await {
-            Some((source, _)) => source.run(call, job).await,
+            Some((source, _)) => {
+                let given = source.run(call, job).await;
+                self.changes.note(given.change.as_ref());
+                given
+            }
             None => Given::error(&self.unknown(call).await),
         }
+    }
+
+    /// Lets only tools that read run, or all tools.
+    pub fn plan(&self, is_on: bool) {
+        self.is_planning.store(is_on, Ordering::Relaxed);
+    }
+
+    /// The changes that its tools made to files.
+    #[must_use]
+    pub fn changes(&self) -> &Changes {
+        &self.changes
     }
 
     /// Runs a command of the user, who needs no permission.

@@ -272,3 +272,35 @@ fn ends(id: &str) {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
 }
+
+#[test]
+fn plan_mode_lets_only_tools_that_read_run() {
+    let (root, tools) = toolbox("plan");
+    let tools = tools.attended().permit("shell", Permission::Allow);
+    let edit = r#"{"path":"notes.md","old_text":"First","new_text":"Last"}"#;
+    tools.plan(true);
+    for (name, arguments) in [("shell", r#"{"command":"ls"}"#), ("edit_file", edit)] {
+        let Rule::Deny(why) = rule(&tools, name, arguments) else { panic!("{name}") };
+        assert!(why.starts_with("plan mode is on"), "{why}");
+    }
+    let reads = rule(&tools, "read_file", r#"{"path":"notes.md"}"#);
+    assert_eq!(reads, Rule::Allow { may_leave: false });
+    tools.plan(false);
+    assert_eq!(rule(&tools, "shell", r#"{"command":"ls"}"#), Rule::Allow { may_leave: false });
+    drop(fs::remove_dir_all(root));
+}
+
+#[test]
+fn a_change_of_a_tool_is_taken_back() {
+    let (root, tools) = toolbox("undo");
+    let file = root.join("work/notes.md");
+    let before = fs::read_to_string(&file).unwrap();
+    tools.changes().begin(3);
+    let edit = r#"{"path":"notes.md","old_text":"First","new_text":"Last"}"#;
+    let (is_error, said) = call(&tools, "edit_file", edit);
+    assert!(!is_error && fs::read_to_string(&file).unwrap() != before, "{said}");
+    let lines = tools.changes().undo(&[3]);
+    assert!(lines.len() == 1 && lines[0].ends_with("is as it was before"), "{lines:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), before);
+    drop(fs::remove_dir_all(root));
+}

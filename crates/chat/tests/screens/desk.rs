@@ -63,6 +63,7 @@ pub(crate) fn start(display: Display) -> Start {
         prompt: None,
         attached: Vec::new(),
         folder: "/home/user/project".to_owned(),
+        commands: Vec::new(),
         store: Some("/home/user/.local/share/thinkthrough/thinkthrough.db".to_owned()),
         greeting: String::new(),
     }

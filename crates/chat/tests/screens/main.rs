@@ -25,14 +25,17 @@ use thinkthrough_chat::screen::model::{Activity, Body, ThoughtState, ToolState, 
 use thinkthrough_chat::screen::theme::{Background, Depth, Theme};
 use thinkthrough_chat::screen::{Screen, Scroll};
 
-const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), SMALL];
+/// A small terminal, which is also drawn with the 16 colours that users choose themselves.
+const SMALL: (u16, u16) = (60, 15);
 
-fn themes() -> [(&'static str, Theme); 3] {
-    [
-        ("dark", Theme::new(Background::Dark, Depth::True)),
-        ("light", Theme::new(Background::Light, Depth::True)),
-        ("no colour", Theme::new(Background::Dark, Depth::Without)),
-    ]
+fn themes(size: (u16, u16)) -> Vec<(&'static str, Theme)> {
+    let without = ("no colour", Theme::new(Background::Dark, Depth::Without));
+    if size == SMALL {
+        return vec![("16 colours", Theme::new(Background::Dark, Depth::Sixteen)), without];
+    }
+    let dark = ("dark", Theme::new(Background::Dark, Depth::True));
+    vec![dark, ("light", Theme::new(Background::Light, Depth::True)), without]
 }
 
 fn painted(view: &View, theme: Theme, size: (u16, u16)) -> Buffer {
@@ -59,7 +62,7 @@ fn every_state_looks_as_it_did() {
     for State { name, view, scroll } in states::all() {
         for size in SIZES {
             let mut text = String::new();
-            for (theme_name, theme) in themes() {
+            for (theme_name, theme) in themes(size) {
                 text.push_str(&dump::dump(theme_name, &scrolled(&view, scroll, theme, size)));
             }
             let file = format!("{name}-{}x{}.txt", size.0, size.1);
@@ -115,8 +118,13 @@ fn there_is_a_state_for_everything_that_can_be_under_way() {
         let any = |view: &View| view.transcript.iter().any(|(_, body)| is_it(body));
         assert!(holds(states::of_tool(state), any), "{state:?}");
     }
-    let thoughts =
-        [ThoughtState::Done, ThoughtState::Live, ThoughtState::Partial, ThoughtState::Withheld];
+    let thoughts = [
+        ThoughtState::Absent,
+        ThoughtState::Done,
+        ThoughtState::Live,
+        ThoughtState::Partial,
+        ThoughtState::Withheld,
+    ];
     for state in thoughts {
         let is_it = |body: &Body| matches!(body, Body::Thought(it) if it.state == state);
         let any = |view: &View| view.transcript.iter().any(|(_, body)| is_it(body));

@@ -96,7 +96,10 @@ pub(crate) fn of_tool(state: ToolState) -> &'static str {
 
 pub(crate) fn of_thought(state: ThoughtState) -> &'static str {
     match state {
-        ThoughtState::Done | ThoughtState::Partial | ThoughtState::Withheld => "thought-states",
+        ThoughtState::Absent
+        | ThoughtState::Done
+        | ThoughtState::Partial
+        | ThoughtState::Withheld => "thought-states",
         ThoughtState::Live => "live",
     }
 }
@@ -151,12 +154,19 @@ fn one_opened() -> View {
 }
 
 fn thought_states() -> View {
-    // One that was kept without its time, one that was withheld, and one that is broken off.
+    // A thought without its time, an answer without a thought, a withheld thought, and a broken one.
     let kept = Content::new(
         Speaker::Ai,
         vec![thinking("From a stored conversation."), Block::Text(Text::new("Yes."))],
     );
-    let contents = vec![Content::text(Speaker::Human, "Is it so?"), kept];
+    let effort = Some("high".to_owned());
+    let without = Content { effort, ..Content::text(Speaker::Ai, "Certainly.") };
+    let contents = vec![
+        Content::text(Speaker::Human, "Is it so?"),
+        kept,
+        Content::text(Speaker::Human, "Certainly?"),
+        without,
+    ];
     let resumed = Some(Stored { id: "a".into(), contents, ..Stored::default() });
     let mut desk = Desk::of(Start { resumed, ..start(Display::Collapsed) });
     desk.ask("And why?");

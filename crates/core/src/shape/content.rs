@@ -56,6 +56,7 @@ pub fn write_content(w: &mut Writer, content: &Content) {
         if content.about_tools {
             w.field_bool("aboutTools", true);
         }
+        w.opt_str("effort", content.effort.as_deref());
         if !content.refused.is_empty() {
             w.key("refused").array(|w| content.refused.iter().for_each(|mark| w.str(mark)));
         }
@@ -92,6 +93,7 @@ pub fn read_content(value: Val<'_>) -> Result<Content, ShapeError> {
         usage: value.some("usage").map(read_usage),
         signature: value.string("signature"),
         about_tools: value.bool("aboutTools").unwrap_or(false),
+        effort: value.string("effort"),
         refused: texts(value.get("refused")),
         extra: read_extra(value),
         ..Content::new(speaker, blocks)

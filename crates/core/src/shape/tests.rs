@@ -12,6 +12,7 @@ fn a_content_survives_its_own_json() {
         finish_reason: Some("stop".into()),
         signature: Some("m".into()),
         about_tools: true,
+        effort: Some("low".into()),
         refused: vec!["mark".into()],
         usage: Some(Usage { reasoning_tokens: Some(0), ..Usage::default() }),
         ..Content::new(

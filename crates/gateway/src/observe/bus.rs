@@ -37,9 +37,9 @@ impl Bus {
         audit: Option<Audit>,
         events: Option<Events>,
     ) -> Self {
-        let of_audit = audit.as_ref().map(|audit| [audit.lost(), audit.broken()]);
-        let [lost, broken] = of_audit.unwrap_or_default();
-        let metrics = Metrics::new(traces.lost(), lost, broken);
+        let of_audit =
+            audit.as_ref().map(|audit| [audit.lost(), audit.broken(), audit.without_items()]);
+        let metrics = Metrics::new(traces.lost(), of_audit.unwrap_or_default());
         let pools = Arc::new(Pools::new(&metrics.load));
         audit.iter().for_each(|audit| audit.mask_in(&pools.masking));
         Bus { metrics, pools, log, traces, audit, events }
@@ -219,6 +219,13 @@ impl Reporter {
     /// Whether its trace has the items of request and answer.
     pub(crate) fn keeps_items(&self) -> bool {
         self.bus.audit.as_ref().is_some_and(Audit::keeps_items)
+    }
+
+    /// Counts its trace as one without items, because there is no memory for them.
+    pub(crate) fn loses_items(&self) {
+        if let Some(audit) = &self.bus.audit {
+            audit.without_items().inc();
+        }
     }
 
     /// Takes the part of the request that its trace shows.

@@ -125,7 +125,8 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     /// Counters at zero. The exporter of spans counts `spans_lost`, and the audit counts lost and broken traces.
-    pub(crate) fn new(spans_lost: Counter, traces_lost: Counter, traces_broken: Counter) -> Self {
+    pub(crate) fn new(spans_lost: Counter, of_audit: [Counter; 3]) -> Self {
+        let [traces_lost, traces_broken, without_items] = of_audit;
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Process::now()));
         let mut registered = Registered(registry.sub_registry_with_prefix("thinkthrough"));
@@ -199,8 +200,8 @@ impl Metrics {
             registry: Registry::default(),
         };
         registered.put("traces_lost", "Traces of thoughts that were not kept", traces_lost);
-        let help = "Traces of which a text is missing because masking it broke";
-        registered.put("traces_unmasked", help, traces_broken);
+        registered.put("traces_unmasked", "Traces with a text that masking broke", traces_broken);
+        registered.put("trace_items_lost", "Traces without their items", without_items);
         registered.put("spans_lost", "Spans that could not be exported", spans_lost);
         new.at_zero();
         Metrics { registry, ..new }

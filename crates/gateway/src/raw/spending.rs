@@ -137,8 +137,9 @@ impl Spender {
             _ => None,
         };
         let session = hint.as_deref().or(followed.as_deref());
-        let labels = claim
-            .map(|Claim { owner, .. }| Labels::of(owner.tenant, &owner.secret, session, &asked));
+        let labels = claim.map(|Claim { owner, .. }| {
+            Labels::of(owner.tenant, &owner.secret, (session, true), &asked)
+        });
         let session = labels.as_ref().map(|labels| labels.session.clone());
         let asking = Asking {
             pass: state.pass.as_deref(),

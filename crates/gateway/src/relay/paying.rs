@@ -44,7 +44,8 @@ impl Caller {
         let known = owner.as_ref().map(|(tenant, _)| tenant.clone());
         let tenant = known.or_else(|| whose(&self.state, route, &self.credential));
         let spender = owner.clone().filter(|_| is_named);
-        let spender = spender.map(|(tenant, secret)| Labels::of(tenant, &secret, hint, asked));
+        let names = (hint, keeps);
+        let spender = spender.map(|(tenant, secret)| Labels::of(tenant, &secret, names, asked));
         if self.is_counted {
             return Payer(spender);
         }
@@ -53,7 +54,7 @@ impl Caller {
         let stranger = || Some((tenant.clone().filter(|_| vaults.is_some())?, names::secret()));
         let labels = owner.or_else(stranger).filter(|_| self.is_kept);
         let labels =
-            labels.map(|(tenant, secret)| move || Labels::of(tenant, &secret, hint, asked));
+            labels.map(|(tenant, secret)| move || Labels::of(tenant, &secret, names, asked));
         reporter.opened(tenant, (hint, self.is_kept), labels);
         if reporter.is_audited() {
             reporter.asks(self.question(asked));
@@ -67,7 +68,11 @@ impl Caller {
         let effort = asked.reasoning().effort.or(asked.settings().effort.value);
         let items = reporter.keeps_items().then(|| TraceItems::asked(asked.contents()));
         let mut room = load.share.reserve();
-        let items = items.filter(|items| room.grow_copy(items.size())).unwrap_or_default();
+        let fitting = items.as_ref().is_none_or(|items| room.grow_copy(items.size()));
+        if !fitting {
+            reporter.loses_items();
+        }
+        let items = items.filter(|_| fitting).unwrap_or_default();
         // The provider keeps the earlier part of a conversation that the request names.
         let is_first =
             !self.is_bound && asked.contents().iter().all(|content| content.speaker != Speaker::Ai);

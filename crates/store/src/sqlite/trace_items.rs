@@ -6,17 +6,18 @@ use crate::row::{ItemsRow, SealedItems, TraceRow};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 impl Sqlite {
-    /// Reads the items of the traces with these ids. The tenant is not needed, because a file has no second wall.
+    /// Reads at most `most` bytes of the items of the traces with these ids. The tenant is not needed, because a file has no second wall.
     pub(crate) async fn trace_items(
         &self,
         _tenant: Option<String>,
         ids: Vec<String>,
+        most: i32,
     ) -> Result<Vec<ItemsRow>, StoreError> {
-        let sql = "SELECT id, reasoning_traces.tenant, metadata, key_id, sealed \
-                   FROM reasoning_traces LEFT JOIN trace_items ON trace = id WHERE id = ?";
+        let sql = "SELECT id, reasoning_traces.tenant, metadata, key_id, substr(sealed, 1, ?2) \
+                   FROM reasoning_traces LEFT JOIN trace_items ON trace = id WHERE id = ?1";
         self.read(move |connection| {
             let mut one = connection.prepare_cached(sql)?;
-            let rows = ids.iter().map(|id| one.query_row([id], items).optional());
+            let rows = ids.iter().map(|id| one.query_row(params![id, most], items).optional());
             Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().flatten().collect())
         })
         .await

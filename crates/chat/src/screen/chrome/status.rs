@@ -29,6 +29,7 @@ pub(in crate::screen) fn paint(
         }
         None => {
             let mut parts = vec![context, model];
+            parts.extend(status.is_planning.then(|| Line::of("plan mode", Tone::Warning)));
             let effort = status.effort.as_ref().map(|effort| match effort.as_str() {
                 Status::NO_THINKING => effort.clone(),
                 effort => format!("effort {effort}"),

@@ -11,6 +11,8 @@ pub struct Status {
     pub effort: Option<String>,
     /// The most tokens that one thought may take.
     pub cap: Option<String>,
+    /// Only tools that read run.
+    pub is_planning: bool,
     /// Tokens of the request that would be sent now.
     pub effective: Option<u64>,
     /// The model's context window in tokens.

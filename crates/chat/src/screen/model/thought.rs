@@ -27,6 +27,8 @@ pub struct Thought {
 /// How far a thought is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThoughtState {
+    /// The answer has none.
+    Absent,
     /// It is complete.
     #[default]
     Done,

@@ -76,6 +76,7 @@ impl Session {
             ("wire", format!("{} at `{}`", target.wire.id(), target.base_url)),
             ("thinking", setting(Key::Enabled)),
             ("effort", setting(Key::Effort)),
+            ("plan mode", if self.view.status.is_planning { "on" } else { "off" }.to_owned()),
             ("thought cap", setting(Key::MaxTokens)),
             ("thoughts shown", setting(Key::Display)),
             ("next request", request),

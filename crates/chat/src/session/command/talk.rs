@@ -4,7 +4,8 @@ use super::super::Session;
 use super::super::message::{Effect, Keep};
 use super::super::model::Model;
 use super::Word;
-use crate::attachment::shown;
+use crate::attachment::{shown, words};
+use crate::instructions::without_changes;
 use crate::resumption;
 use crate::screen::model::Level;
 use crate::search;
@@ -215,6 +216,28 @@ pub(super) fn system(session: &mut Session, rest: &str) {
 
 pub(super) fn quit(session: &mut Session, _: &str) {
     session.effect(Effect::Quit);
+}
+
+pub(super) fn undo(session: &mut Session, _: &str) {
+    if is_busy(session) {
+        return;
+    }
+    let contents = session.conversation().contents();
+    let at = contents.iter().rposition(|content| content.speaker == Speaker::Human);
+    let Some((at, question)) = at.and_then(|at| Some((at, contents.get(at)?))) else {
+        return session.notice(Level::Error, "there is no question to take back yet");
+    };
+    let text = question.visible_text();
+    let words = words(without_changes(&text)).to_owned();
+    let runs = session.runs.iter().filter(|(asked, _)| *asked >= at).map(|(_, run)| *run).collect();
+    session.runs.retain(|(asked, _)| *asked < at);
+    session.cut(at);
+    if session.conversation.id.is_some() {
+        session.effect(Effect::Keep(Keep::Fork(at)));
+    }
+    session.effect(Effect::UndoFiles(runs));
+    session.composer.put(&words);
+    session.say("the last question is taken back; what it said is kept in another conversation");
 }
 
 impl Session {

@@ -163,12 +163,12 @@ fn completion_offers_commands_keys_and_values() {
         }
         desk.rows()
     };
-    assert_eq!(rows(&mut desk, "/th"), ["thinking"]);
+    assert_eq!(rows(&mut desk, "/th"), ["thinking", "theme"]);
     assert_eq!(rows(&mut desk, "/thinking s"), ["show", "stream_only", "save"]);
     assert_eq!(rows(&mut desk, "/set reasoning.st"), ["reasoning.stripFromContext"]);
     assert_eq!(rows(&mut desk, "/set reasoning.format "), ["field", "native"]);
     assert_eq!(rows(&mut desk, "/set thinking.context_mode k"), ["keep"]);
-    assert_eq!(rows(&mut desk, ":un"), ["unset"]);
+    assert_eq!(rows(&mut desk, ":un"), ["unset", "undo"]);
     assert!(rows(&mut desk, "what about /th").is_empty());
     rows(&mut desk, "/set reasoning.str");
     desk.press(KeyCode::Tab, KeyModifiers::NONE);

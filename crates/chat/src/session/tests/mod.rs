@@ -4,6 +4,7 @@ mod asking;
 mod commands;
 mod context;
 mod help;
+mod modes;
 mod prompts;
 mod resuming;
 mod talking;
@@ -62,6 +63,7 @@ pub(super) fn start() -> Start {
         prompt: None,
         attached: Vec::new(),
         folder: "/project".to_owned(),
+        commands: Vec::new(),
         store: None,
     }
 }

@@ -66,6 +66,8 @@ struct Inner {
     waiting: Mutex<Waiting>,
     /// Counts traces with a text that could not be masked.
     broken: Counter,
+    /// Counts traces that lost their items.
+    without_items: Counter,
     find: FindTraces,
     content: TraceContent,
     /// The pool for masking texts.
@@ -128,6 +130,7 @@ impl Audit {
             hurry: Arc::default(),
             waiting: Mutex::new(waiting),
             broken: Counter::default(),
+            without_items: Counter::default(),
             find,
             content,
             masking: OnceLock::new(),
@@ -190,6 +193,11 @@ impl Audit {
     /// Counts traces that lack a text because masking it failed.
     pub(crate) fn broken(&self) -> Counter {
         self.inner.broken.clone()
+    }
+
+    /// Counts traces that are stored without their items, although they had some.
+    pub(crate) fn without_items(&self) -> Counter {
+        self.inner.without_items.clone()
     }
 
     /// Counts a trace as lost before its draft is made.
@@ -320,7 +328,9 @@ pub(crate) fn draft(
         created_at: summary.at,
         ..count.numbers()
     };
-    let Labels { tenant, session, run, model, provider } = labels;
+    let (tenant, model, provider) =
+        (labels.tenant.clone(), labels.model.clone(), labels.provider.clone());
+    let (session, run) = labels.of_trace(transcript.opening.as_deref());
     TraceDraft {
         id: summary.id.clone(),
         tenant,

@@ -105,7 +105,7 @@ impl Recorder {
     /// Hands over masked traces. Returns the drafts that a journal refused, to be tried again.
     async fn hand_over(&self, ready: Vec<Ready>) -> Vec<(Holder, Vec<TraceDraft>)> {
         let (mut store, mut all, mut ids, mut broken) = (None, Vec::new(), Vec::new(), 0);
-        let mut again = Vec::new();
+        let (mut again, mut without_items) = (Vec::new(), 0);
         for one in ready {
             let is_taken = match one.to {
                 TracesTo::Store(traces) => {
@@ -113,7 +113,13 @@ impl Recorder {
                     all.extend(one.traces);
                     true
                 }
-                TracesTo::Early(early) => early.keep(one.traces).await,
+                TracesTo::Early(early) => {
+                    let has_items = |trace: &&NewTrace| trace.has_items();
+                    let early_items = one.traces.iter().filter(has_items).count() as u64;
+                    let is_kept = early.keep(one.traces).await;
+                    without_items += if is_kept { early_items } else { 0 };
+                    is_kept
+                }
             };
             if !is_taken {
                 again.push((one.tenant, one.drafts));
@@ -123,10 +129,11 @@ impl Recorder {
             broken += one.broken;
         }
         if let Some(store) = store {
-            store.hand_over(all, &self.lost).await;
+            without_items += store.hand_over(all, &self.lost).await;
         }
         if let Some(inner) = self.inner.upgrade() {
             inner.broken.inc_by(broken);
+            inner.without_items.inc_by(without_items);
         }
         self.leave(&ids, true);
         again

@@ -1,5 +1,6 @@
 //! The thought and the answer of a model as its trace shows them.
 
+use super::labels::opening;
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, Thinking};
 use thinkthrough_core::problem::ProblemCode;
@@ -18,6 +19,8 @@ pub(crate) struct Transcript {
     pub(crate) sealed: u64,
     /// Its calls, and the error that it ended with.
     pub(crate) items: TraceItems,
+    /// The beginning of the first choice, which names the session of a conversation that begins.
+    pub(crate) opening: Option<String>,
 }
 
 /// A text up to a limit.
@@ -62,6 +65,7 @@ impl Transcript {
     /// The texts of an answer, and its items if `keeps_items`. Further choices follow, each after a line with its number.
     pub(crate) fn of(answer: &Answer, keeps_items: bool) -> Self {
         let mut all = Self::first(&answer.blocks);
+        all.opening = opening(&answer.blocks);
         let errors = answer.problems.iter().filter(|it| it.code == ProblemCode::UpstreamError);
         if keeps_items {
             all.items.add_calls(&answer.blocks);

@@ -37,7 +37,7 @@ fn live(metrics: &Metrics, names: &Names, caller: &str, model: &str) {
 
 #[test]
 fn the_text_form_counts() {
-    let metrics = Metrics::new(Counter::default(), Counter::default(), Counter::default());
+    let metrics = Metrics::new(Counter::default(), Default::default());
     let names = Names::of(["m".to_owned()]);
     live(&metrics, &names, "ana", "m");
     live(&metrics, &names, "ben", "m");
@@ -68,7 +68,7 @@ fn the_text_form_counts() {
 
 #[test]
 fn callers_cannot_make_series() {
-    let metrics = Metrics::new(Counter::default(), Counter::default(), Counter::default());
+    let metrics = Metrics::new(Counter::default(), Default::default());
     let names = Names::of((0..20).map(|at| format!("known-{at}")));
     for at in 0..20 {
         live(&metrics, &names, "ana", &format!("known-{at}"));
@@ -85,7 +85,7 @@ fn callers_cannot_make_series() {
 
 #[test]
 fn the_documents_name_every_metric_and_no_other() {
-    let metrics = Metrics::new(Counter::default(), Counter::default(), Counter::default());
+    let metrics = Metrics::new(Counter::default(), Default::default());
     live(&metrics, &Names::default(), "ana", "m");
     let usage = Usage { input_tokens: Some(1), ..Usage::default() };
     let mut summary = Summary::new(0, "chat");
