@@ -46,7 +46,7 @@ impl Missing {
         }
     }
 
-    /// Reads an event of the upstream. Before the first one that is no fact, `pass` gets what is still missing.
+    /// Reads an event of the upstream. Before the first one of content, or of an error, `pass` gets what is still missing.
     pub(super) fn before(&mut self, event: Event<'_>, pass: &mut dyn FnMut(Event<'_>)) {
         match event {
             Event::Fact(Fact::ResponseId(_)) => self.id = None,
@@ -54,7 +54,8 @@ impl Missing {
             Event::Fact(Fact::Field { wire, key, .. }) if wire == self.wire => {
                 self.time.take_if(|(time, _)| *time == key);
             }
-            Event::Fact(_) | Event::Problem(_) | Event::Usage(_) => {}
+            Event::Problem(problem) if !problem.breaks() => {}
+            Event::Fact(_) | Event::Usage(_) => {}
             _ => {
                 let Missing { wire, id, model, time } = std::mem::take(self);
                 if let Some(id) = &id {

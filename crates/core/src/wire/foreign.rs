@@ -2,7 +2,7 @@
 
 use crate::answer::Answer;
 use crate::content::{Block, Content};
-use crate::json::Extra;
+use crate::json::{Extra, Raw};
 use crate::request::{Request, Tool};
 
 /// Fields without a meaning of their own: a wire's spelling of a member of the neutral form.
@@ -70,11 +70,14 @@ pub(crate) fn of_request(request: &Request, target: &str) -> Vec<String> {
 /// The names of the members beside the texts of an answer, one entry for each occurrence.
 pub(crate) fn of_answer(answer: &Answer) -> Vec<String> {
     let extras = answer.blocks.iter().filter_map(extra).chain([&answer.extra]);
-    let fields = extras
-        .flat_map(|extra| &extra.fields)
-        .filter(|(_, value)| !matches!(value.as_str(), "null" | "[]"));
+    let fields = extras.flat_map(|extra| &extra.fields).filter(|(_, value)| !is_nothing(value));
     let names = fields.map(|(key, _)| key.as_str()).filter(|key| BESIDE.contains(key));
     names.map(str::to_owned).collect()
+}
+
+/// Whether a member has nothing in it that could be lost.
+fn is_nothing(value: &Raw) -> bool {
+    matches!(value.as_str(), "null" | "[]")
 }
 
 fn extra(block: &Block) -> Option<&Extra> {
@@ -127,7 +130,8 @@ impl Names<'_> {
 
     fn extra(&mut self, extra: &Extra) {
         if extra.wire != Some(self.target) {
-            extra.fields.iter().for_each(|(key, _)| self.name(key));
+            let said = extra.fields.iter().filter(|(_, value)| !is_nothing(value));
+            said.for_each(|(key, _)| self.name(key));
         }
     }
 
