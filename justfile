@@ -41,6 +41,10 @@ docs:
 deny:
     cargo deny --workspace check
 
+# Builds what is shipped, or only some STEPS of it, into target/packages.
+package *STEPS:
+    packaging/build {{STEPS}}
+
 # Exactly what runs before a change is accepted.
 ci *STEPS:
     .ci/run {{STEPS}}

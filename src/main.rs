@@ -12,7 +12,6 @@ mod connections;
 mod environment;
 mod failure;
 mod gate;
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod heap;
 mod input;
 mod keeper;

@@ -16,7 +16,7 @@ const PROVIDERS: &str = "crates/core/src/provider/";
 const AT_HOME: [&str; 3] = [PROVIDERS, "crates/core/src/tags/", "crates/conformance/"];
 
 /// Wires and a crate that are named after a provider, as one word of code.
-const NAMES_OF_THEIR_OWN: [&str; 4] = ["bpe_openai", "cohere_chat", "mistral_chat", "ollama_chat"];
+const NAMES_OF_THEIR_OWN: [&str; 3] = ["cohere_chat", "mistral_chat", "ollama_chat"];
 
 #[test]
 fn a_providers_id_stands_in_its_file_and_nowhere_else() {

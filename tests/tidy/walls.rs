@@ -69,7 +69,7 @@ const UNDER_CORE: [&str; 15] = [
 /// Foreign crates that only these of ours may bring in.
 const BROUGHT_IN_BY: [(&str, &[&str]); 17] = [
     ("axum", &["gateway"]),
-    ("bpe-openai", &["tokenizer"]),
+    ("tiktoken-rs", &["tokenizer"]),
     ("clap", &["cli"]),
     ("crossterm", &["chat"]),
     ("hyper", &["client", "conformance", "gateway"]),

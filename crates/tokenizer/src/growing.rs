@@ -1,8 +1,12 @@
 //! Exact counts of a text that grows.
 
-use thinkthrough_core::tokens::{IncrementalCount, TokenizerFailure};
+use std::sync::LazyLock;
 
-use crate::guarded;
+use fancy_regex::Regex;
+use thinkthrough_core::tokens::{IncrementalCount, TokenizerFailure};
+use tiktoken_rs::O200K_BASE_PAT_STR;
+
+use crate::{LONGEST_PIECE, encoded, failure};
 
 /// How many pieces at the end of a text may still change when more text follows.
 ///
@@ -14,6 +18,8 @@ const UNSTABLE_PIECES: usize = 3;
 
 /// Below this many bytes it is not worth looking for stable pieces.
 const SHORTEST_TAIL: usize = 256;
+
+static PIECES: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(O200K_BASE_PAT_STR).ok());
 
 /// Counts a growing text: pieces that can no longer change are counted once and let go.
 ///
@@ -42,7 +48,7 @@ impl IncrementalCount for Growing {
         self.total = None;
         self.tail.push_str(text);
         if self.tail.len() >= self.commit_at {
-            guarded(|| self.commit())?;
+            self.commit()?;
         }
         Ok(())
     }
@@ -51,8 +57,7 @@ impl IncrementalCount for Growing {
         if let Some(total) = self.total {
             return Ok(total);
         }
-        let tail = guarded(|| bpe_openai::o200k_base().count(self.tail.as_str()) as u64)?;
-        let total = self.committed + tail;
+        let total = self.committed + encoded(&self.tail)?;
         self.total = Some(total);
         Ok(total)
     }
@@ -63,19 +68,37 @@ impl Growing {
     ///
     /// The tail that remains must double before the next look, so that each byte is looked at a constant number of
     /// times, even in a text without any piece to let go.
-    fn commit(&mut self) {
-        let tokenizer = bpe_openai::o200k_base();
+    ///
+    /// # Errors
+    ///
+    /// Fails on a piece of more than [`LONGEST_PIECE`] bytes.
+    fn commit(&mut self) -> Result<(), TokenizerFailure> {
         let mut held = [""; UNSTABLE_PIECES];
         let mut stable_len = 0;
-        for piece in tokenizer.split(&self.tail) {
+        for piece in pieces(&self.tail) {
+            let piece = piece?;
+            if piece.len() > LONGEST_PIECE {
+                return Err(failure("a text has a megabyte without a place to cut it"));
+            }
             held.rotate_left(1);
             if let Some(last) = held.last_mut() {
+                // One piece is also one piece alone, but two of them may be one: blanks before a digit.
                 let stable = std::mem::replace(last, piece);
-                self.committed += tokenizer.bpe.count(stable.as_bytes()) as u64;
+                self.committed += encoded(stable)?;
                 stable_len += stable.len();
             }
         }
         self.tail.drain(..stable_len);
         self.commit_at = (self.tail.len() * 2).max(SHORTEST_TAIL);
+        Ok(())
     }
+}
+
+/// Cuts a text into the pieces that are encoded one by one.
+pub(crate) fn pieces(text: &str) -> impl Iterator<Item = Result<&str, TokenizerFailure>> {
+    let pieces = PIECES.as_ref().map(|pattern| pattern.find_iter(text));
+    pieces.into_iter().flatten().map(|piece| match piece {
+        Ok(piece) => Ok(piece.as_str()),
+        Err(error) => Err(failure(&error.to_string())),
+    })
 }

@@ -66,6 +66,21 @@ fn every_prefix_of_a_text_has_its_own_count() {
 }
 
 #[test]
+fn a_text_that_cannot_be_cut_is_a_failure_instead_of_much_memory() {
+    let blanks = " ".repeat(LONGEST_PIECE);
+    let letters = "a".repeat(2 * LONGEST_PIECE);
+    for text in [blanks, letters] {
+        assert!(o200k().count(&text).is_err());
+    }
+}
+
+#[test]
+fn a_long_text_is_counted_as_its_parts_are() {
+    let (line, lines) = ("I don't know, 中文, 12345 things!\n", LONGEST_PIECE / 16);
+    assert_eq!(o200k().count(&line.repeat(lines)), Ok(whole(line) * lines as u64));
+}
+
+#[test]
 fn a_panic_of_the_library_is_a_failure() {
     let failure = guarded(|| -> u64 { panic!("dictionary of {} bytes", 0) });
     let expected =
@@ -92,7 +107,7 @@ proptest! {
     /// What makes the incremental count exact: more text changes at most the last two pieces.
     #[test]
     fn more_text_changes_at_most_two_pieces(text in tricky_text(0..24)) {
-        let pieces = |text| bpe_openai::o200k_base().split(text).collect::<Vec<&str>>();
+        let pieces = |text| growing::pieces(text).collect::<Result<Vec<_>, _>>().expect("the pattern works");
         let all = pieces(&text);
         for (at, _) in text.char_indices() {
             let (prefix, _) = text.split_at(at);
