@@ -3,7 +3,7 @@
 //! The text depends only on the answer and on the messages up to the next answer, so that the same history always
 //! gives the same words. The description counts as calls and results in every decision: it begins no turn.
 
-use crate::content::{Block, Content, Speaker, ToolCall, ToolResponse};
+use crate::content::{Block, Content, Speaker, Thinking, ToolCall, ToolResponse};
 use crate::contract::Told;
 use crate::json::Extra;
 use std::ops::Range;
@@ -13,7 +13,9 @@ use std::ops::Range;
 pub(super) fn can_tell(contents: &[Content], answer: &Range<usize>, how: Told) -> bool {
     let Some((said, behind)) = parts(contents, answer) else { return false };
     let blocks = || said.iter().flat_map(|content| &content.blocks);
-    let has_own = blocks().any(|block| matches!(block, Block::Thinking(_)));
+    // A seal without words is lost to a model that reads words.
+    let is_lost = |it: &Thinking| it.thought.is_empty() && it.is_sealed();
+    let has_own = blocks().any(|block| matches!(block, Block::Thinking(it) if !is_lost(it)));
     match how {
         Told::Never => false,
         Told::InAnswer => !has_own,

@@ -272,3 +272,20 @@ fn told(model: &Model) -> (Loop, (Head, Sealed<Kept>)) {
     world.talk.calls(prepared);
     (world.talk, lost)
 }
+
+#[test]
+fn a_seal_without_words_counts_as_lost_where_words_are_read() {
+    let redacted = r#"{"type":"redacted_thinking","data":"c2VhbGVk"}"#;
+    let call =
+        r#"{"type":"tool_use","id":"toolu_01A9bC8dE7fG6hJ5kL4mN3pQ","name":"ls","input":{}}"#;
+    let result =
+        r#"{"type":"tool_result","tool_use_id":"toolu_01A9bC8dE7fG6hJ5kL4mN3pQ","content":"a"}"#;
+    let request = format!(
+        r#"{{"model":"kimi-k3","max_tokens":900,"thinking":{{"type":"adaptive"}},"messages":[{{"role":"user","content":"Hi"}},{{"role":"assistant","content":[{redacted},{call}]}},{{"role":"user","content":[{result}]}}]}}"#
+    );
+    let gateway = Gateway::new("messages", "moonshotai", Some("chat-completions"), "kimi-k3");
+    let prepared = gateway.ask(&request, &Lock);
+    let sent = body(&prepared);
+    assert!(sent.contains("used the tool `ls`") && !sent.contains("tool_calls"), "{sent}");
+    assert!(!sent.contains("c2VhbGVk"), "{sent}");
+}
