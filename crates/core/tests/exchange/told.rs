@@ -1,7 +1,7 @@
 //! Words stay words and omissions stay omissions, even if lost records come back.
 
 use crate::switch::{CHAT, CLAUDE, DEEPSEEK, KIMI, Loop, MIMO, Model, messages, model};
-use crate::{Gateway, Lock};
+use crate::{Gateway, Lock, body};
 use thinkthrough_core::contract::{Contract, Return};
 use thinkthrough_core::exchange::{Prepared, Repair};
 use thinkthrough_core::plane::Sealed;

@@ -22,7 +22,7 @@ pub(super) fn take(choice: &mut Choice, part: Val<'_>, mode: Mode, out: &mut Out
     }
     match part.text("type").as_deref() {
         Some(kind) if is_thinking(kind) => take_thinking(choice, part, mode, out),
-        Some("text" | "output_text")
+        None | Some("text" | "output_text")
             if part.get("text").is_some_and(|text| text.as_str().is_some()) =>
         {
             let text = part.text("text").unwrap_or_default();
