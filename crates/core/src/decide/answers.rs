@@ -118,7 +118,7 @@ fn action(matches: &Matches<'_>, step: &Step, known: &OfStep, evidence: &[Eviden
 
 /// Decides about a thought that the client sends. The record that has its words or its payload names its maker, wherever
 /// the client has moved it; else the form of the payload does.
-/// An unknown maker's thought keeps its seal on its own wire only.
+/// An unknown maker's thought keeps its seal on its own wire only, and not where words are demanded.
 fn of_the_client(matches: &Matches<'_>, step: &Step, found: Option<&Match>) -> Action {
     let Ask { contract, origin, is_own_wire, .. } = *matches.ask;
     let of_record = found.and_then(|it| matches.head(it.record));
@@ -150,7 +150,9 @@ fn of_the_client(matches: &Matches<'_>, step: &Step, found: Option<&Match>) -> A
             Action::Drop(Why::Unsealed)
         }
         Some(true) => Action::Keep,
-        None if is_own_wire || own.payloads.is_none() => Action::Keep,
+        None if own.payloads.is_none() => Action::Keep,
+        // A model that demands words reads no seal, on no wire.
+        None if is_own_wire && !(contract.required && contract.reads_words_alone()) => Action::Keep,
         None if !takes_words || contract.bypass.is_some() => Action::Drop(Why::Unknown),
         None if own.text.is_none() => Action::Drop(Why::Unreadable),
         None => Action::Unseal,

@@ -295,7 +295,8 @@ fn leave_out(content: &mut Content, is_out: impl Fn(usize) -> bool) -> bool {
 fn rename(content: &mut Content, field: &str) {
     for block in &mut content.blocks {
         let Block::Thinking(thinking) = block else { continue };
-        let is_detail = thinking.source_field == "reasoning_details" && !thinking.is_sealed();
+        let is_entry = ["reasoning_details", "thinking_blocks"].contains(&&*thinking.source_field);
+        let is_detail = is_entry && !thinking.is_sealed();
         let is_sibling = SIBLINGS.contains(&thinking.source_field.as_str());
         if is_sibling && thinking.source_field != field {
             field.clone_into(&mut thinking.source_field);

@@ -3,6 +3,7 @@
 use super::{End, Ended, Output, Pipeline};
 use crate::answer::Answer;
 use crate::event::{Event, Fact};
+use crate::frame::Framing;
 use crate::problem::{Problem, ProblemCode};
 use crate::read::{Form, Reader};
 use crate::wire::{Dialect, Encode, ErrorBody, Wire, error};
@@ -155,12 +156,13 @@ impl<A: Adjust> Output for ToCaller<A> {
             Some(_) => append(out, self.value(ended).into_bytes()),
             None if !self.is_stream => self.adjust.rest(out),
             None => {
-                // Drops the incomplete last event of a broken stream.
-                if ended.answer.is_complete() {
-                    self.adjust.rest(out);
-                }
                 let is_cut = |problem: &&Problem| problem.code == ProblemCode::Truncated;
                 let cut = ended.answer.problems.iter().rfind(is_cut);
+                // Drops the incomplete last event of a broken stream. The end of a body ends its last line.
+                let is_line = self.wire.framing() == Framing::Ndjson && cut.is_none();
+                if ended.answer.is_complete() || is_line {
+                    self.adjust.rest(out);
+                }
                 if let Some(cut) = cut.filter(|_| ended.failure.is_none()) {
                     out.extend_from_slice(&error_of(
                         self.wire,

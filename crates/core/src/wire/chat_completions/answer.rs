@@ -214,8 +214,12 @@ pub(super) fn place_of<'a>(form: &Form, source_field: &'a str) -> &'a str {
     }
 }
 
-/// The finish reason in this family's words. A word of this family, or an unknown word, stays as it is.
+/// The finish reason in this family's words. A word of this family, or an unknown word, stays as it is; but other APIs
+/// say `stop` also of an answer with calls, and clients of this family run tools only at its own word.
 pub(super) fn reason(word: &str, has_calls: bool) -> &str {
+    if word == "stop" && has_calls {
+        return "tool_calls";
+    }
     if matches!(word, "" | "stop" | "length" | "tool_calls" | "function_call" | "content_filter") {
         return word;
     }
