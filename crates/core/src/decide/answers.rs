@@ -138,6 +138,7 @@ fn of_the_client(matches: &Matches<'_>, step: &Step, found: Option<&Match>) -> A
     };
     let own = step.own.unwrap_or_default();
     let takes_words = !contract.signed || contract.unsealed;
+    let demands_words = contract.required && contract.reads_words_alone();
     match reads {
         Some(false) => Action::Withhold,
         _ if !takes_words && own.payloads.is_none() => Action::Drop(Why::Unsealed),
@@ -151,8 +152,8 @@ fn of_the_client(matches: &Matches<'_>, step: &Step, found: Option<&Match>) -> A
         }
         Some(true) => Action::Keep,
         None if own.payloads.is_none() => Action::Keep,
-        // A model that demands words reads no seal, on no wire.
-        None if is_own_wire && !(contract.required && contract.reads_words_alone()) => Action::Keep,
+        // A model that demands words reads no seal, on no wire; an answer of its own stays as the client has it.
+        None if is_own_wire && (of_record.is_some() || !demands_words) => Action::Keep,
         None if !takes_words || contract.bypass.is_some() => Action::Drop(Why::Unknown),
         None if own.text.is_none() => Action::Drop(Why::Unreadable),
         None => Action::Unseal,

@@ -383,8 +383,9 @@ fn finish_reasons_of_other_wires_are_said_in_this_ones_words() {
     assert_eq!(said("MAX_TOKENS", vec![]), "length");
     assert_eq!(said("STOP", vec![call("c")]), "tool_calls");
     assert_eq!(said("refusal", vec![]), "content_filter");
-    assert_eq!(said("stop", vec![call("c")]), "stop", "a word of this wire stays");
-    assert_eq!(said("insufficient_system_resource", vec![]), "insufficient_system_resource");
+    assert_eq!(said("stop", vec![call("c")]), "tool_calls", "clients run tools at this word only");
+    assert_eq!(said("insufficient_system_resource", vec![]), "length");
+    assert_eq!(said("unheard_of", vec![]), "unheard_of");
 }
 
 #[test]

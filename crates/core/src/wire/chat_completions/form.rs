@@ -31,9 +31,10 @@ pub(in crate::wire) struct Form {
 const SHORT_IDS: IdRule = IdRule { marks: "", longest: 9, is_exact: true };
 
 impl Form {
-    /// A call's id in a form that the API takes.
-    pub(super) fn id_of<'i>(&self, id: &'i str) -> Cow<'i, str> {
-        if self.short_ids { SHORT_IDS.plain(id) } else { Cow::Borrowed(id) }
+    /// A call's id in a form that the API takes. An id that came on this wire stays, and so such a one is marked when it
+    /// is read.
+    pub(super) fn id_of<'i>(&self, id: &'i str, is_own: bool) -> Cow<'i, str> {
+        if self.short_ids && !is_own { SHORT_IDS.plain(id) } else { Cow::Borrowed(id) }
     }
 }
 

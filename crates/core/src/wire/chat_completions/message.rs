@@ -90,8 +90,10 @@ fn read_tool(
     let taken = [("tool_call_id", response.call_id.is_some()), ("name", response.name.is_some())];
     let is_taken = |key: &str| taken.iter().any(|(name, is_taken)| *is_taken && *name == key);
     content.extra.fields.retain(|(key, _)| !is_taken(key));
-    if response.call_id.is_none() {
-        response.extra.insert(form.id, "tool_call_id", mark(ABSENT));
+    match response.call_id.as_deref() {
+        Some(id) if form.id_of(id, false) == id => {}
+        Some(id) => response.extra.insert(form.id, "tool_call_id", Raw::string(id)),
+        None => response.extra.insert(form.id, "tool_call_id", mark(ABSENT)),
     }
     if result.is_none() {
         response.extra.insert(form.id, CONTENT, mark(ABSENT));
@@ -210,7 +212,7 @@ fn read_call(form: &'static Form, call: Val<'_>) -> ToolCall {
     if signature.is_some() {
         signature::take_out(&mut extra, form.id);
     }
-    if id.is_none() {
+    if id.as_deref().is_none_or(|id| form.id_of(id, false) != id) {
         extra.insert(form.id, "id", call.get("id").map_or_else(|| mark(ABSENT), Raw::from));
     }
     if call.get("type").is_none() {

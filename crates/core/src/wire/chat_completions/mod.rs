@@ -36,7 +36,9 @@ use crate::event::Sink;
 use crate::json::{Val, Writer};
 use crate::request::Request;
 use crate::wire::headers::Headers;
-use crate::wire::{Decode, Dialect, Encode, ErrorBody, Framing, Identity, RequestError, Wire, Written};
+use crate::wire::{
+    Decode, Dialect, Encode, ErrorBody, Framing, Identity, RequestError, Wire, Written,
+};
 
 /// The wire `chat-completions`.
 #[derive(Clone, Copy, Debug)]

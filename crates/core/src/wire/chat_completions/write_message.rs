@@ -58,11 +58,14 @@ fn write_result(
         let role = content.extra.get(form.id, "role");
         w.field_raw("role", role.unwrap_or(&Raw::string("tool")));
         match (&response.call_id, response.extra.get(form.id, "tool_call_id")) {
-            (Some(id), _) => w.field_str("tool_call_id", &form.id_of(id)),
+            (Some(id), _) => {
+                let is_own = response.extra.get(form.id, "tool_call_id").is_some();
+                w.field_str("tool_call_id", &form.id_of(id, is_own));
+            }
             (None, Some(_)) => {}
             (None, None) => {
                 let id = target.nameless.result(response.name.as_deref());
-                w.field_str("tool_call_id", &form.id_of(&id));
+                w.field_str("tool_call_id", &form.id_of(&id, false));
             }
         }
         if !target.refuses("name") {
@@ -345,7 +348,9 @@ fn write_calls(w: &mut Writer, content: &Content, target: &mut Target<'_>) {
             // A call that came without an id on another wire needs one here.
             let needs_id = call.id.is_none() && call.extra.get(wire, "id").is_none();
             let made = needs_id.then(|| target.nameless.call(&call.name));
-            let id = made.as_deref().or(call.id.as_deref()).map(|id| target.form.id_of(id));
+            let is_own = call.extra.get(wire, "id").is_some();
+            let id = made.as_deref().or(call.id.as_deref());
+            let id = id.map(|id| target.form.id_of(id, is_own));
             w.object(|w| write_call(w, call, id.as_deref(), wire));
         }
     });

@@ -16,7 +16,7 @@ pub(super) fn join(contents: &mut Vec<Content>) {
         is_more
     });
     for answer in contents.iter_mut().filter(|it| it.speaker == Speaker::Ai) {
-        answer.blocks.dedup_by(|next, block| is_taken(next, block));
+        answer.blocks.dedup_by(is_taken);
     }
 }
 
