@@ -18,7 +18,7 @@ pub(super) const CERTAIN: usize = 512;
 const DRAWN: usize = 16;
 
 /// A shorter prefix begins many a name.
-const PREFIX: usize = 3;
+const PREFIX: usize = 4;
 
 /// Signs that addresses and strings write otherwise: `%2F` and `\/` for `/`.
 const SIGNS: Set = Set::of("\"$/:+=!@?&");
@@ -137,17 +137,10 @@ impl Pattern {
     }
 
     /// Returns a pattern for the same secret at any length, because services change lengths. Returns `None` without a
-    /// distinctive prefix: it must end with a sign or mix kinds of letters, so that no word begins like it.
+    /// distinctive prefix: it must end with a sign, so that no word and no base64 begins like it by chance.
     pub(super) fn of_any_length(&self) -> Option<Pattern> {
-        let own = self.beginning();
-        let has_sign = own.last().is_some_and(|byte| b"-_.:".contains(byte));
-        let is_mixed = own.iter().any(u8::is_ascii_uppercase)
-            && own.iter().any(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-        let is_own = match has_sign {
-            true => own.len() >= PREFIX,
-            false => own.len() > PREFIX && is_mixed,
-        };
-        let is_own = is_own && !self.is_before();
+        let sign = self.beginning.last().filter(|byte| b"-_.:".contains(byte));
+        let is_own = self.beginning.len() >= PREFIX && sign.is_some() && !self.is_before();
         let run = Step::Run { set: self.all, least: DRAWN, most: None };
         let prefix = self.steps.iter().take_while(|step| matches!(step, Step::Literal(_)));
         let steps = prefix.cloned().chain([run]).collect();
