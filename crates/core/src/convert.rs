@@ -179,11 +179,7 @@ fn inventory(answer: &Answer) -> Vec<String> {
     let says_more = matches!(
         ending,
         Some(
-            Ending::ContextFull
-                | Ending::Failed
-                | Ending::Length
-                | Ending::Pause
-                | Ending::Refused
+            Ending::ContextFull | Ending::Failed | Ending::Length | Ending::Pause | Ending::Refused
         )
     );
     names.extend(says_more.then(|| "finishReason".to_owned()));

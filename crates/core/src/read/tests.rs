@@ -18,7 +18,8 @@ fn b_3_a_body_that_is_no_answer_is_a_problem_on_every_wire() {
         let hollow = format!("{{\"{member}\":[]}}");
         let empty = format!("{{\"{member}\":[{{}}]}}");
         let odd = ["{\"status\":\"ok\"}", "{\"message\":\"no\"}", "{\"message\":{}}", &empty];
-        for body in odd.into_iter().chain(["{\"x\":1}", "[]", "\"ok\"", "{}", "7", "null", &hollow]) {
+        for body in odd.into_iter().chain(["{\"x\":1}", "[]", "\"ok\"", "{}", "7", "null", &hollow])
+        {
             for form in [Form::Auto, Form::Stream, Form::Whole] {
                 let answer = read(*wire, form, body);
                 assert!(!answer.is_complete(), "{} {form:?} {body}: {answer:?}", wire.id());

@@ -69,7 +69,8 @@ fn why_an_answer_was_refused_reaches_callers_of_every_wire() {
 /// Clients tell answers apart by their ids, and some read no answer without one.
 #[test]
 fn an_answer_that_is_written_anew_has_an_id_a_model_and_a_time() {
-    let whole = r#"{"message":{"role":"assistant","content":"Ho"},"done":true,"done_reason":"stop"}"#;
+    let whole =
+        r#"{"message":{"role":"assistant","content":"Ho"},"done":true,"done_reason":"stop"}"#;
     for (caller, parts) in [
         ("chat-completions", &[r#""id":"chatcmpl-7a""#, r#""created":9"#, r#""model":"m""#][..]),
         ("cohere-chat", &[r#""id":"7a""#]),

@@ -243,7 +243,8 @@ fn calls_of_elsewhere_get_ids_that_the_provider_takes() {
             blocks.map(|block| block[key].clone()).collect::<Vec<_>>()
         }
     };
-    let (calls, results) = (ids(&claude, &of_blocks("id")), ids(&claude, &of_blocks("tool_use_id")));
+    let (calls, results) =
+        (ids(&claude, &of_blocks("id")), ids(&claude, &of_blocks("tool_use_id")));
     assert!(calls.len() == 2 && calls[0] != calls[1] && calls == results, "{claude}");
 
     let mistral = sent("mistral", "mistral-medium-3.5");
