@@ -66,7 +66,8 @@ fn answer(
 
 /// The provider's answer to a request.
 fn said(line: &str, body: &str, number: usize) -> (&'static str, String) {
-    let path = line.split(' ').nth(1).unwrap_or_default().trim_end_matches('/');
+    let address = line.split(' ').nth(1).unwrap_or_default();
+    let path = address.split('?').next().unwrap_or_default().trim_end_matches('/');
     let made = |value: Value| ("application/json", value.to_string());
     if let Some((_, id)) = path.split_once("/batches/").filter(|_| line.starts_with("GET ")) {
         return made(json!({"id": id, "output_file_id": format!("file-of-{id}")}));

@@ -31,6 +31,8 @@ pub(super) struct Missing {
     model: Option<String>,
     /// The member of the caller's wire for the time, with its value.
     time: Option<(&'static str, Raw)>,
+    /// The caller has it.
+    is_told: bool,
 }
 
 impl Missing {
@@ -43,11 +45,15 @@ impl Missing {
             id: Some(format!("{}{id}", identity.prefix)),
             model: Some(asked.alias.as_ref().unwrap_or(&asked.target.model).clone()),
             time: identity.time.map(|key| (key, Raw::build(|w| w.u64(*at)))),
+            is_told: false,
         }
     }
 
     /// Reads an event of the upstream. Before the first one of content, or of an error, `pass` gets what is still missing.
     pub(super) fn before(&mut self, event: Event<'_>, pass: &mut dyn FnMut(Event<'_>)) {
+        if self.is_told {
+            return;
+        }
         match event {
             Event::Fact(Fact::ResponseId(_)) => self.id = None,
             Event::Fact(Fact::Model(_)) => self.model = None,
@@ -57,14 +63,15 @@ impl Missing {
             Event::Problem(problem) if !problem.breaks() => {}
             Event::Fact(_) | Event::Usage(_) => {}
             _ => {
-                let Missing { wire, id, model, time } = std::mem::take(self);
-                if let Some(id) = &id {
+                let Missing { wire, id, model, time, is_told } = self;
+                *is_told = true;
+                if let Some(id) = &*id {
                     pass(Event::Fact(Fact::ResponseId(id)));
                 }
-                if let Some(model) = &model {
+                if let Some(model) = &*model {
                     pass(Event::Fact(Fact::Model(model)));
                 }
-                if let Some((key, value)) = &time {
+                if let Some((key, value)) = &*time {
                     pass(Event::Fact(Fact::Field { wire, key, value }));
                 }
             }
@@ -80,7 +87,7 @@ impl Missing {
 
     /// Fills what is missing in a whole answer.
     pub(super) fn fill(&self, answer: &mut Answer) {
-        let Missing { wire, id, model, time } = self;
+        let Missing { wire, id, model, time, .. } = self;
         answer.response_id = answer.response_id.take().or_else(|| id.clone());
         answer.model = answer.model.take().or_else(|| model.clone());
         if let Some((key, value)) =
