@@ -19,6 +19,8 @@ fn script(config: &str) -> Scripted {
     Scripted::new("chat-covered", vec![calls, answer, json!("and so on")], config)
 }
 
+const CTRL_END: &str = "\u{1b}[1;5F";
+
 /// Whether the terminal received the key, as bytes or cell by cell.
 fn sees(pty: &Pty) -> bool {
     let rows = pty.text().contains("a1B2c3D4e5F6");
@@ -44,6 +46,8 @@ fn adr_boundaries_no_secret_reaches_the_terminal_and_the_model_is_sent_what_it_w
         // An export with `--mask` is masked whatever the screen shows. Other exports are not.
         for (line, is_whole) in [("/export all.md", true), ("/export shared.md --mask", false)] {
             pty.line(line);
+            // The opened result keeps the screen where it is.
+            pty.press(CTRL_END);
             let name = line.split(' ').nth(1).unwrap_or_default();
             pty.see(&format!("written to {name}"));
             let written = std::fs::read_to_string(place.folder().join(name)).unwrap();
