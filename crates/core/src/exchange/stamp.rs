@@ -1,5 +1,5 @@
-//! Id, model and time of an answer that is written anew, if its upstream says none. Clients tell answers apart by their
-//! ids, and some read no answer that lacks one of the three.
+//! Id, model and time of an answer that is written anew, for upstreams that give none. Clients distinguish answers by
+//! their ids, and some cannot read an answer without one of the three.
 
 use super::RequestContext;
 use crate::answer::Answer;
@@ -7,23 +7,23 @@ use crate::event::{Event, Fact};
 use crate::json::Raw;
 use crate::wire::Wire;
 
-/// What the driver knows of an answer before it comes.
+/// The values that an answer gets if the upstream gives none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// An id for it, drawn at random, without the prefix of a wire.
+    /// A random id, without the prefix of a wire.
     pub id: String,
     /// The time of the request, in seconds since 1970.
     pub at: u64,
 }
 
 impl RequestContext<'_> {
-    /// Gives the caller's answer an id, a model and a time, should the upstream say none.
+    /// Sets the id and the time for an answer whose upstream gives none. Its model is then the model of the request.
     pub fn set_stamp(&mut self, stamp: Stamp) {
         self.stamp = Some(stamp);
     }
 }
 
-/// What the upstream has not said so far.
+/// The values that the upstream has not given so far.
 #[derive(Debug, Default)]
 pub(super) struct Missing {
     wire: &'static str,
@@ -31,12 +31,12 @@ pub(super) struct Missing {
     model: Option<String>,
     /// The member of the caller's wire for the time, with its value.
     time: Option<(&'static str, Raw)>,
-    /// The caller has it.
+    /// The caller has these values already.
     is_told: bool,
 }
 
 impl Missing {
-    /// Everything, for an answer to this request.
+    /// All values, for an answer to this request.
     pub(super) fn of(asked: &RequestContext<'_>, caller: &'static dyn Wire) -> Self {
         let Some(Stamp { id, at }) = &asked.stamp else { return Missing::default() };
         let identity = caller.identity();
@@ -49,7 +49,7 @@ impl Missing {
         }
     }
 
-    /// Reads an event of the upstream. Before the first one of content, or of an error, `pass` gets what is still missing.
+    /// Reads an event of the upstream. `pass` gets the missing values before the first event that is content or an error.
     pub(super) fn before(&mut self, event: Event<'_>, pass: &mut dyn FnMut(Event<'_>)) {
         if self.is_told {
             return;
@@ -78,14 +78,14 @@ impl Missing {
         }
     }
 
-    /// Whether a whole answer lacks something that is known here.
+    /// Whether a whole answer lacks one of these values.
     pub(super) fn is_in(&self, answer: &Answer) -> bool {
         (answer.response_id.is_none() && self.id.is_some())
             || (answer.model.is_none() && self.model.is_some())
             || self.time.as_ref().is_some_and(|(key, _)| answer.extra.get(self.wire, key).is_none())
     }
 
-    /// Fills what is missing in a whole answer.
+    /// Adds the missing values to a whole answer.
     pub(super) fn fill(&self, answer: &mut Answer) {
         let Missing { wire, id, model, time, .. } = self;
         answer.response_id = answer.response_id.take().or_else(|| id.clone());
