@@ -200,10 +200,12 @@ impl<'d> RequestContext<'d> {
     fn fill(&self, settings: &Resolved) -> Vec<Raw> {
         let is_ours = !self.goes_as_it_came();
         let is_thinking = decide::as_asked(&self.request, &self.target, settings).enabled.value;
-        // Kimi refuses its flag beside an effort, which its models without efforts do not read.
+        // Kimi's models without efforts refuse the member `thinking` beside an effort.
         let has_effort = self.request.reasoning.effort.is_some();
         let is_apart = has_effort && self.target.rule.thinking.effort.is_none();
-        let flags = self.target.rule.contract.flags.filter(|_| !is_apart);
+        let is_thinking_member = |flags: &&str| flags.contains(r#""thinking":"#);
+        let flags = self.target.rule.contract.flags;
+        let flags = flags.filter(|flags| !(is_apart && is_thinking_member(flags)));
         let said = [flags, self.show().filter(|_| is_thinking)].into_iter().flatten();
         said.filter(|_| is_ours).filter_map(|said| Raw::parse(said).ok()).collect()
     }

@@ -37,7 +37,7 @@
 //! | sealed, edited by the client, with a record | is replaced by the one that was given out |
 //! | plain, edited by the client | is sent as the client has it |
 //! | of the model itself, or of a maker that it can read | is sent in the form that the model reads |
-//! | of an unknown maker, on the model's own wire | stays as the client sent it |
+//! | of an unknown maker, on the model's own wire | stays as the client sent it; loses its seal if the model demands words |
 //! | of an unknown maker, on another wire | loses its seal if the model takes plain thoughts, else is left out |
 //! | demanded, and nobody has it | the ladder follows; with the model's setting `restore = "required"`: 400 |
 //!

@@ -213,6 +213,11 @@ fn empty_members_and_flags_that_the_provider_refuses_do_not_go() {
     let effort = with("kimi-k2.6", "", r#""reasoning_effort":"high","#);
     let body = gateway.ask(&effort, &Lock).body.unwrap_or_else(|| effort.clone());
     assert!(!body.contains(r#""keep""#), "{body}");
+    // Flags about the form of thoughts stay.
+    let gateway = Gateway::new("chat-completions", "minimax", None, "MiniMax-M2.5");
+    let effort = with("MiniMax-M2.5", "", r#""reasoning_effort":"high","#);
+    let body = gateway.ask(&effort, &Lock).body.unwrap();
+    assert!(body.contains(r#""reasoning_split":true"#), "{body}");
 }
 
 /// Some providers count the calls of each answer, so that ids repeat; others refuse that, or take ids of one form only.
